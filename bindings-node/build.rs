@@ -1,4 +1,4 @@
-//! What linking an addon needs on this platform.
+//! The linker options that an addon needs on this platform.
 
 fn main() {
     napi_build::setup();

@@ -33,7 +33,7 @@ class OptionRow(TypedDict):
     scope: Literal["lock", "client"]
     """Where it may be given: for a client and each of its locks, or for a client only."""
     doc: str
-    """What it means."""
+    """The description of the option."""
 
 
 TABLE: tuple[OptionRow, ...] = tuple(json.loads(_native.options()))
@@ -64,13 +64,13 @@ def fields(scope: str) -> str:
 TEXT = f'''{HEAD}
 
 class LockOptions(TypedDict, total=False):
-    """What may be said of one lock."""
+    """The options of one lock."""
 
 {fields("lock")}
 
 
 class ClientOptions(LockOptions, total=False):
-    """What may be said of a client: its own options, and defaults of its locks."""
+    """The options of a client: its own, and the defaults of its locks."""
 
 {fields("client")}
 '''

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::workload::Workload;
 
-/// What to run and how.
+/// The workloads to run, and how to run them.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub workloads: Vec<Workload>,
@@ -21,7 +21,7 @@ const USAGE: &str =
     "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--peer NAME]...
 workloads:";
 
-/// What may be written.
+/// The usage text: the options and the names of all workloads.
 fn help() -> String {
     let names = Workload::ALL.iter().map(|some| some.name());
     std::iter::once(USAGE).chain(names).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! Whoever is measured: a program that runs one course and prints one line of figures.
+//! A contender, which is measured: a program that runs one course and prints one line of figures.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Contender {
-    /// What the tables call it.
+    /// Its name in the tables.
     pub name: String,
     program: PathBuf,
     /// The words before the course.

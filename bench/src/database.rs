@@ -30,7 +30,7 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    /// What it is called.
+    /// Its name in the titles of the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
@@ -75,7 +75,7 @@ enum Server {
     Mysql(MysqlServer),
 }
 
-/// What the server has counted so far.
+/// The counters of the server so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     /// Statements of clients; a commit is one.
@@ -179,7 +179,7 @@ impl Database {
         self.commit
     }
 
-    /// What it has counted. What a PostgreSQL backend knows of the disk it tells when it ends: then see [`Self::settled`].
+    /// Reads the counters. A PostgreSQL backend reports its waits for the disk only when it ends: for that, see [`Self::settled`].
     fn counts(&self) -> Result<Counts> {
         match &self.server {
             Server::Postgres(server) => {

@@ -1,4 +1,4 @@
-//! What the figures stand on: the machine, its load, and what this process uses of it.
+//! The conditions of the figures: the machine, its load, and how much of it this process uses.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is printed: a table of figures with ratios, and below it every target, met or not.
+//! The printed report: a table of figures with ratios, and below it every target, met or not.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ pub(crate) struct Target {
     met: bool,
 }
 
-/// What a figure has to be.
+/// The bound that a figure has to meet.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Bound {

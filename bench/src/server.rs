@@ -18,7 +18,7 @@ pub(crate) struct Server {
     connection: redis::Connection,
 }
 
-/// What the server counted since [`Server::reset`], this bench's own questions left out.
+/// The server's counters since [`Server::reset`], this bench's own queries left out.
 pub(crate) struct Counts {
     /// Calls and microseconds by command, those made by scripts included.
     pub commands: BTreeMap<String, (u64, f64)>,

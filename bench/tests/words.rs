@@ -1,4 +1,4 @@
-//! What the program is told wrongly, it says.
+//! Wrong arguments of the program are reported.
 #![allow(missing_docs)]
 
 use std::process::Command;

@@ -34,7 +34,7 @@ public final class FencelockBench {
         }
     }
 
-    /** What a call into the core costs that only looks at a guard: the median of eleven rounds. */
+    /** Measures the cost of a call into the core that only looks at a guard: the median of eleven rounds. */
     private static void crossing(Client client) throws Exception {
         try (Guard guard = client.lock("bench:crossing").acquire()) {
             double[] rounds = new double[11];

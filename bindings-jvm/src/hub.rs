@@ -1,4 +1,4 @@
-//! What there is once in a process: the runtime, the pump, and the clients by their numbers.
+//! The parts that a process has once: the runtime, the pump, and the clients by their numbers.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -46,7 +46,7 @@ struct Clients {
     open: BTreeMap<u64, Arc<Facade>>,
 }
 
-/// What a client is made from.
+/// The parameters that a client is made from.
 #[derive(Deserialize)]
 pub(crate) struct Connection {
     url: String,
@@ -161,7 +161,7 @@ impl Hub {
         self.wakeup.wake();
     }
 
-    /// What a client carries, and the pump for all of them.
+    /// The numbers of operations, guards and locks that a client carries, and the completions in the pump of all clients.
     pub(crate) fn load(&self, client: u64) -> Value {
         json!(self.client(client).load(Some(&self.pump)))
     }

@@ -1,4 +1,4 @@
-//! What `io.github.fencelock.Natives` declares. A panic in here becomes a Java exception with code `internal`.
+//! The functions that `io.github.fencelock.Natives` declares. A panic in here becomes a Java exception with code `internal`.
 
 use std::any::Any;
 
@@ -207,7 +207,7 @@ pub fn close_scope<'local>(
     .resolve::<Internal>();
 }
 
-/// What a client carries.
+/// The numbers of operations, guards and locks that a client carries.
 #[jni_mangle("io.github.fencelock.Natives")]
 pub fn load<'local>(
     mut env: EnvUnowned<'local>,
@@ -217,7 +217,7 @@ pub fn load<'local>(
     env.with_env(|env| written(env, &hub().load(client as u64))).resolve::<Internal>()
 }
 
-/// What a client's store is able to do.
+/// The abilities of a client's store, and the failures that it survives.
 #[jni_mangle("io.github.fencelock.Natives")]
 pub fn guarantees<'local>(
     mut env: EnvUnowned<'local>,

@@ -1,9 +1,9 @@
-//! What the draining thread waits for.
+//! The wakeup that the draining thread waits for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Whoever is hurried waits no longer than this.
+/// The longest wait once [`Wakeup::hurry`] was called.
 const HURRIED: Duration = Duration::from_millis(10);
 
 /// Wakes the thread when there is news: once, however often it is called before that.

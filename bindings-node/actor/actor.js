@@ -6,7 +6,7 @@ import { connect, FencelockError, language } from './door.js';
 /** The client, and what was made of it. A new one takes the place of all. */
 let home = { client: undefined, guards: new Map(), scopes: new Map() };
 let guards = 0;
-/** What can be given up, by the request. */
+/** The operations that can be given up, by the request. */
 const asked = new Map();
 
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);

@@ -47,7 +47,7 @@ async function parallel() {
   return { pairs_per_s: (pairs - before) / ((microseconds() - begin) / 1e6) };
 }
 
-/** What a call into the core costs that only looks at a guard: the median of eleven rounds. */
+/** Measures the cost of a call into the core that only looks at a guard: the median of eleven rounds. */
 async function crossing() {
   const [guard, calls] = [await client.lock('bench:crossing').acquire(), 200_000];
   await ready();

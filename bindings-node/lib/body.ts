@@ -3,7 +3,7 @@ import { LockLostError } from './error.js';
 import type { Guard, Released } from './guard.js';
 import { nextTurn, warn } from './platform.js';
 
-/** What runs under a lock. The signal aborts when the lock is lost, or when the one given to `using` does. */
+/** The code that runs under a lock. The signal aborts when the lock is lost, or when the one given to `using` does. */
 export type Body<G, T> = (guard: G, signal: AbortSignal) => T | PromiseLike<T>;
 
 /** How a body ended. */

@@ -10,7 +10,7 @@ import { Scope } from './scope.js';
 import { holdersOf, type Holder } from './state.js';
 import { Version } from './version.js';
 
-/** What the store is able to do, and what this configuration survives. */
+/** The abilities of the store, and the failures that this configuration survives. */
 export interface Guarantees {
   /** The store's name: `redis`, `sqlite`, `memory`. */
   readonly store: string;
@@ -22,11 +22,11 @@ export interface Guarantees {
   readonly foreignHolders: boolean;
   /** Why the store cannot serve waiters of different clients in order, if it cannot. */
   readonly unordered: string | null;
-  /** What becomes of the promises when something fails, in words. */
+  /** The effect of each kind of failure on the promises, in words. */
   readonly guarantees: readonly { readonly when: string; readonly then: string }[];
 }
 
-/** What a client carries. All 0 at rest. */
+/** The numbers of operations, guards and locks that a client carries; all 0 at rest. */
 export interface Stats {
   /** Operations under way. */
   readonly running: number;
@@ -137,7 +137,7 @@ export class Client implements AsyncDisposable {
     return this.#connection.perform<number>({ op: 'ping' });
   }
 
-  /** What the store is able to do, and what this configuration survives, in words. */
+  /** The abilities of the store and the failures that this configuration survives, in words. */
   guarantees(): Guarantees {
     return camelCased<Guarantees>(this.#connection.about().guarantees);
   }
@@ -148,7 +148,7 @@ export class Client implements AsyncDisposable {
     return { ...camelCased<Required<ClientOptions>>(options), metadata: metadata as Record<string, string> };
   }
 
-  /** What the client carries; all 0 at rest. */
+  /** The numbers of operations, guards and locks that the client carries; all 0 at rest. */
   stats(): Stats {
     return this.#connection.about().load as Stats;
   }

@@ -5,9 +5,9 @@ import { objectOf, optionsForCore } from './names.js';
 import type { ClientOptions } from './options.js';
 import { appName } from './platform.js';
 
-/** What a client is told when it connects, beside its URL. Options of locks are the defaults of its locks. */
+/** The options of a new client, beside its URL. Options of locks are the defaults of its locks. */
 export interface ConnectOptions extends ClientOptions {
-  /** What people who inspect see as the application; the file name of the script by default. */
+  /** The application that people who inspect a lock see; the file name of the script by default. */
   app?: string;
 }
 

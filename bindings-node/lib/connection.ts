@@ -22,7 +22,7 @@ export class Connection {
     return (door) => door.submit(this.number, text);
   }
 
-  /** What is known of the client without asking the store. */
+  /** The guarantees, options and load of the client, known without asking the store. */
   about(): { guarantees: unknown; options: Record<string, unknown>; load: unknown } {
     return JSON.parse(ask((door) => door.about(this.number))) as ReturnType<Connection['about']>;
   }

@@ -1,6 +1,6 @@
 import { errorOf, FencelockError, type Failure } from './error.js';
 
-/** What the native part throws is a defect of ours, whatever it was asked for. */
+/** The failure for an exception of the native part, which is a defect of ours whatever was asked for. */
 export const internal = (defect: unknown): Failure => ({
   code: 'internal',
   message: `a defect of fencelock, please report it: ${String(defect)}`,

@@ -4,11 +4,11 @@ import type { AcquireOptions } from './lock.js';
 import { optionsForCore } from './names.js';
 import { infoOf, type Info } from './state.js';
 
-/** Who leads. */
+/** The leader of an election. */
 export interface Leader {
   /** Its fencing token; null if it is not fencelock's. */
   readonly token: number | null;
-  /** What it said of itself. */
+  /** The information it gave about itself. */
   readonly info: Info;
 }
 
@@ -20,13 +20,13 @@ export class Leadership extends Guard {
   }
 }
 
-/** What the core tells of a leader. */
+/** A leader as the core reports it. */
 interface Told {
   token: number | null;
   info: string;
 }
 
-/** What the core told, by what was made of it: an observer that goes on from there compares with that. */
+/** The core's report that each leader was made from: an observer that goes on from a leader compares with that. */
 const toldOf = new WeakMap<Leader, Told>();
 
 /**
@@ -67,7 +67,7 @@ export class Election {
     return granted && this.#leadership(granted);
   }
 
-  /** Who leads now; null if nobody does. */
+  /** The present leader; null if nobody leads. */
   async leader(): Promise<Leader | null> {
     return leaderOf(await this.#connection.perform<Told | null>({ op: 'leader', name: this.name }));
   }

@@ -1,4 +1,4 @@
-/** What of a process is of use here; browsers have none. */
+/** The part of `process` that is used here; browsers have no `process`. */
 interface Holder {
   on?(event: string, listener: () => void): unknown;
   [key: symbol]: unknown;

@@ -13,7 +13,7 @@ type Ended = [number, unknown, Failure?];
 /** An operation under way. */
 interface Awaited {
   readonly end: End;
-  /** What must not be collected before. */
+  /** An object that must not be collected before the operation ends. */
   readonly keeps: object | undefined;
   /** Whether somebody waits for it, so that the process has to stay. */
   readonly counts: boolean;
@@ -26,11 +26,11 @@ const GONE: Failure = { code: 'closed', message: 'this environment is ending; no
 export type Begin = (door: Door) => number;
 
 /**
- * What this thread shares: the way to the core, and the operations under way. There is one of it for the main thread and
+ * The state that this thread shares: the way to the core, and the operations under way. There is one for the main thread and
  * for each worker.
  */
 class Environment {
-  /** What it throws is a defect: nobody else asks it. */
+  /** An exception from it is a defect; only this class calls it. */
   readonly #door: Door = open(() => this.#drain());
   readonly #awaited = new Map<number, Awaited>();
   #counted = 0;

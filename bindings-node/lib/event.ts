@@ -3,7 +3,7 @@ import { ask, here } from './environment.js';
 import { invalid } from './error.js';
 
 /**
- * What may happen to a lock of a client.
+ * A kind of event that may happen to a lock of a client.
  *
  * - `waiting`: an acquire has to wait; told once
  * - `long_wait`: an acquire has waited for 30 s; told once

@@ -2,7 +2,7 @@ import type { Connection } from './connection.js';
 import { here } from './environment.js';
 import { warn } from './platform.js';
 
-/** What is left of a guard that was collected. */
+/** The data by which a guard that was collected is given back. */
 export interface Remains {
   readonly connection: Connection;
   readonly number: number;

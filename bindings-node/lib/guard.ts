@@ -16,7 +16,7 @@ export type Released = 'released' | 'already_lost' | 'unconfirmed';
 /** By this name Node.js asks a value how it is to be printed. */
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');
 
-/** What the core grants. */
+/** A grant as the core reports it. */
 export interface Granted {
   guard: number;
   token: number;

@@ -27,7 +27,7 @@ export interface JobState {
   readonly started: number;
   /** When it was last heard of, or ended. */
   readonly heard: number;
-  /** What it said of itself. */
+  /** The information it gave about itself. */
   readonly info: Info;
 }
 
@@ -58,7 +58,7 @@ export type Start =
   | { readonly run: Run; readonly skipped: null }
   | { readonly run: null; readonly skipped: Skipped };
 
-/** What a start may be told beside the job's options. */
+/** The options of one start, beside the job's options. */
 export interface StartOptions extends AcquireOptions {
   /**
    * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the last one of its schedule

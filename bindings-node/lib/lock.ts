@@ -7,7 +7,7 @@ import type { LockOptions } from './options.js';
 import type { Scope } from './scope.js';
 import { stateOf, type LockState } from './state.js';
 
-/** What an acquire may be told beside the lock's options. */
+/** The options of one acquire, beside the lock's options. */
 export interface AcquireOptions extends LockOptions {
   /**
    * Gives the acquire up when it aborts: the promise rejects with the signal's reason, and nothing stays behind. A grant
@@ -23,7 +23,7 @@ export interface Form {
   readonly scope?: number;
 }
 
-/** What is common to one lock and several as one. */
+/** The common base of one lock and of several as one. */
 export abstract class Acquirable<G extends Guard> {
   /** @internal */
   protected readonly connection: Connection;
@@ -122,7 +122,7 @@ export class Lock extends Acquirable<Guard> {
     return this.connection.perform<boolean>({ op: 'is_locked', name: this.name, ...this.#form, options: this.options });
   }
 
-  /** Who holds the lock and who waits for it. Changes nothing. */
+  /** The holders of the lock and its waiters. Changes nothing. */
   async inspect(): Promise<LockState> {
     const { name, options } = this;
     return stateOf(await this.connection.perform({ op: 'inspect', name, options }));

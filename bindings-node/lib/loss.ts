@@ -45,7 +45,7 @@ export class Loss {
   }
 }
 
-/** What was given back is not lost; what a defect keeps anybody from being told of counts as if it were. */
+/** Whether this error means a loss: not of a guard that was given back, but also if a defect hides the state of the guard. */
 function isLoss({ code }: FencelockError): boolean {
   return code === 'lost' || code === 'internal';
 }

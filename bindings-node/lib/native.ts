@@ -29,7 +29,7 @@ function platform(): string {
   return `${process.platform}-${process.arch}${abi ?? ''}`;
 }
 
-/** What the system said of a package that is here. */
+/** The system's reason for not loading a package that is installed; undefined if that is not the cause. */
 function refusal(cause: unknown): string | undefined {
   for (let one = cause; one instanceof Error; one = one.cause) {
     if ((one as NodeJS.ErrnoException).code === 'ERR_DLOPEN_FAILED') return one.message.trim();
@@ -37,7 +37,7 @@ function refusal(cause: unknown): string | undefined {
   return undefined;
 }
 
-/** What connects nowhere without its native part tells. */
+/** The error for a missing native part, without which nothing connects. */
 function absent(cause: unknown): FencelockError {
   const { name, optionalDependencies = {} } = require('../package.json') as { name: string; optionalDependencies?: object };
   const packages = Object.keys(optionalDependencies);

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 
-/** What people who inspect see as the application, unless it is told: the file name of the script. */
+/** The application that people who inspect a lock see, unless another is given: the file name of the script. */
 export function appName(): string {
   return basename(process.argv[1] ?? process.title);
 }

@@ -8,7 +8,7 @@ const forgotten = new FinalizationRegistry<{ connection: Connection; number: num
 );
 
 /**
- * Whoever has the scope may enter a lock again that was acquired in it: without a round trip, with the same token. The lock
+ * Code that has the scope may enter a lock again that was acquired in it: without a round trip, with the same token. The lock
  * is free when all its guards are released. Hand the scope on to those who belong to it, by argument or in an
  * `AsyncLocalStorage`.
  *

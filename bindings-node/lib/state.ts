@@ -6,7 +6,7 @@ import { camelCased } from './names.js';
  */
 export type Mode = 'exclusive' | 'read' | 'write' | 'permit';
 
-/** What a holder or waiter said of itself: `host`, `pid`, `app`, `language`, `label`, `metadata`. */
+/** The information that a holder or waiter gave about itself: `host`, `pid`, `app`, `language`, `label`, `metadata`. */
 export type Info = Readonly<Record<string, unknown>>;
 
 /** A holder, for people who look. */
@@ -14,7 +14,7 @@ export interface Holder {
   readonly mode: Mode;
   /** Its fencing token; null for a holder that is not fencelock's. */
   readonly token: number | null;
-  /** What is left of its lease, in milliseconds; null if it has no end. */
+  /** The time left of its lease, in milliseconds; null if it has no end. */
   readonly left: number | null;
   /** For how long it has held, in milliseconds; null if the store does not know. */
   readonly heldFor: number | null;
@@ -31,7 +31,7 @@ export interface Waiter {
 
 /** A lock as it lies on the store. */
 export interface LockState {
-  /** What the lock is in use as. */
+  /** The kind that the lock is in use as. */
   readonly kind: 'mutex' | 'read_write' | 'semaphore';
   /** The present holders, in the order of their tokens. */
   readonly holders: readonly Holder[];
@@ -41,7 +41,7 @@ export interface LockState {
   readonly waiters: readonly Waiter[];
 }
 
-/** What somebody said of itself. Text of others, who may not keep to JSON, is said to be nothing. */
+/** The information that a client gave about itself. Text of other libraries that is not such JSON gives an empty one. */
 export function infoOf(text: unknown): Info {
   try {
     const info = JSON.parse(String(text)) as unknown;

@@ -163,7 +163,7 @@ impl Door {
         self.look(client, |facade| facade.close_scope(number(scope)))
     }
 
-    /// What is known of a client without asking the store, as JSON.
+    /// The guarantees, options and load of a client as JSON, known without asking the store.
     #[napi]
     pub fn about(&self, client: i64) -> napi::Result<String> {
         self.ask(|environment| environment.about(number(client)))

@@ -1,4 +1,4 @@
-//! What every call of JavaScript's runs in.
+//! The wrapper that every call from JavaScript runs in.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use napi::{Error, Result, Status};
 /// Whether the next entry panics.
 static PANICS: AtomicBool = AtomicBool::new(false);
 
-/// What lies behind an object of JavaScript's, which comes to it by [`Inside::enter`] only.
+/// The state behind an object of JavaScript's, which reaches it by [`Inside::enter`] only.
 pub(crate) struct Inside<T>(T);
 
 impl<T> Inside<T> {

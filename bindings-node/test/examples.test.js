@@ -8,7 +8,7 @@ import { compile, pages, runExamples, SOURCES, tool, typed, TYPES } from './supp
 import { runFile } from './support/program.js';
 import { onRedis } from './support/stores.js';
 
-/** What the examples take for granted. */
+/** The declarations that the examples take for granted. */
 const AROUND = `
 import { connect, FencelockError, LockTimeoutError } from 'fencelock';
 const [order, source] = [42, 'data:text/plain,pages'];

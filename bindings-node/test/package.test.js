@@ -43,7 +43,7 @@ describe('without its native part', () => {
   });
   after(() => rmSync(away, { recursive: true }));
 
-  /** What connecting says on a platform that is called so. */
+  /** The output of a program that connects on a platform of this name. */
   function told(system) {
     const script = `
       Object.defineProperty(process, 'platform', { value: ${JSON.stringify(system)} });

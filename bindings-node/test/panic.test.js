@@ -125,7 +125,7 @@ describe('a panic of the native part', () => {
   });
 });
 
-/** What every entry of a door is called with. */
+/** The arguments with which each entry of the native part is called. */
 const WORDS = {
   hold: [false],
   connect: ['memory:', '{}', 'app'],

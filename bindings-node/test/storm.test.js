@@ -20,8 +20,8 @@ const [mutexes, shared, permits, elections, jobs] = ['mutex', 'shared', 'permits
 let instants = 0;
 
 /**
- * What can be given up, each beside others of its kind: `won` is what was granted under the signal, and has to be told of it
- * at once. What is returned is given back.
+ * The operations that can be given up, each beside others of its kind: `won` gets what was granted under the signal and records it
+ * at once. The returned value is given back.
  */
 const WAYS = {
   acquire: ({ by, pick, signal, won }) => won(by.lock(pick(mutexes)).acquire({ signal })),

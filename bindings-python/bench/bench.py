@@ -35,7 +35,7 @@ def pair(client):
 
 
 def crossing(client):
-    """What a call into the core costs that only looks at a guard: the median of eleven rounds."""
+    """Measures the cost of a call into the core that only looks at a guard: the median of eleven rounds."""
     calls, rounds = range(200_000), []
     with client.lock("bench:crossing").acquire() as guard:
         ready()

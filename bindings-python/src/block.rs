@@ -24,7 +24,7 @@ fn end(guard: &Bound<'_, PyAny>, how: &Bound<'_, PyTuple>) -> PyResult<()> {
     ended.map(drop)
 }
 
-/// What a guard is, so that a block can end it.
+/// The base class of guards, so that a block can end a guard.
 #[pyclass(subclass, frozen, module = "fencelock._native")]
 pub(crate) struct Block;
 
@@ -86,7 +86,7 @@ struct Entered {
     guard: Py<PyAny>,
 }
 
-/// What a lock is, so that blocks can be entered by its name: each has a guard of its own.
+/// The base class of locks, so that blocks can be entered by a lock's name: each block has a guard of its own.
 #[pyclass(subclass, frozen, module = "fencelock._native")]
 pub(crate) struct Blocks(Mutex<Vec<Entered>>);
 

@@ -23,11 +23,11 @@ use crate::{Outcome, caught, tried};
 #[pyclass(frozen, weakref, module = "fencelock._native")]
 pub(crate) struct Connection(Own<Arc<Link>>);
 
-/// What operations under way and grants share.
+/// The data that operations under way and grants share.
 pub(crate) struct Link {
     url: String,
     options: Map<String, Value>,
-    /// What people who inspect see as the application.
+    /// The application that people who inspect a lock see.
     app: String,
     facade: OnceCell<Facade>,
     /// The way of its events.
@@ -189,7 +189,7 @@ impl Connection {
         })
     }
 
-    /// What the store is able to do; the client has to be open.
+    /// The abilities of the store; the client has to be open.
     fn guarantees(&self) -> PyResult<Outcome> {
         let guarantees = caught(|| self.now(|facade| json!(facade.client().guarantees())))?;
         Ok(Outcome::Answer(Answer::Value(guarantees)))
@@ -211,7 +211,7 @@ impl Connection {
 #[pyclass(frozen, module = "fencelock._native")]
 pub(crate) struct Scope {
     link: Own<Arc<Link>>,
-    /// What operations call it.
+    /// The number by which operations name it.
     #[pyo3(get)]
     number: u64,
 }

@@ -1,4 +1,4 @@
-//! What is done around a fork: no SQLite file of ours is open then. The thread that forks keeps the others from it.
+//! Hooks around a fork: no SQLite file of ours is open then. The thread that forks keeps the others from opening one.
 
 use std::cell::RefCell;
 

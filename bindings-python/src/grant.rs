@@ -1,4 +1,4 @@
-//! What was granted, in the hands of Python.
+//! A grant, as an object of Python's.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -12,7 +12,7 @@ use crate::process::Own;
 use crate::wake_fd::WakeFd;
 use crate::{raised, tried};
 
-/// What waits for a descriptor while the other greenlets of this thread go on.
+/// A function that waits for a descriptor while the other greenlets of this thread go on.
 pub(crate) struct Greenlets<'py>(Bound<'py, PyAny>);
 
 impl<'py> Greenlets<'py> {

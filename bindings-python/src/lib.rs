@@ -61,7 +61,7 @@ use serde_json::{Value, json};
 use crate::connection::Link;
 use crate::grant::Grant;
 
-/// What came of an operation, as Python takes it.
+/// The result of an operation, as Python takes it.
 pub(crate) enum Outcome {
     Grant(Grant),
     Answer(Answer),
@@ -120,7 +120,7 @@ fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// What a native does. A panic in it is a defect of ours, and becomes the package's exception for one.
+/// Runs the code of a native. A panic in it is a defect of ours, and becomes the package's exception for one.
 pub(crate) fn caught<T>(act: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(act)).map_err(|panic| raised(&facade::defect(&*panic)))
 }

@@ -1,4 +1,4 @@
-//! What belongs to one process: its runtime, and everything that must not follow into the child of a fork.
+//! The parts that belong to one process: its runtime, and everything that must not follow into the child of a fork.
 
 use std::mem;
 use std::sync::Arc;

@@ -26,7 +26,7 @@ pub(crate) struct Pump {
 
 struct Inside {
     pump: facade::Pump,
-    /// Whose grant an operation will complete with, if it does.
+    /// The link of each operation that may complete with a grant, by the operation's number.
     granting: Mutex<HashMap<u64, Arc<Link>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is raised where nobody can catch it: in a warning that is given while something is dropped.
+//! Errors that are raised where nobody can catch them: in a warning that is given while something is dropped.
 
 use std::ffi::{c_int, c_void};
 

@@ -20,7 +20,7 @@ FULL = "FENCELOCK_FULL" in os.environ
 
 
 def pytest_collection_modifyitems(config, items):
-    """What waits for faults, weighs memory or compares times runs in full only."""
+    """Tests that wait for faults, weigh memory or compare times run in full only."""
     late = [] if FULL else [item for item in items if item.get_closest_marker("full")]
     config.hook.pytest_deselected(items=late)
     items[:] = [item for item in items if item not in late]
@@ -32,7 +32,7 @@ def scaled(full):
 
 
 def drawn():
-    """What draws at random, by a seed that a failure shows and `FENCELOCK_SEED` repeats."""
+    """A random generator; a failure shows its seed, and `FENCELOCK_SEED` repeats it."""
     seed = int(os.environ.get("FENCELOCK_SEED", time.time_ns() % 1_000_000_000))
     print(f"FENCELOCK_SEED={seed}")
     return random.Random(seed)
@@ -138,8 +138,8 @@ KEPT = re.compile(rb"[hcmb]|x[0-9a-f]{32}")
 
 
 def leftovers(url, name):
-    """What is left on a Redis server of the locks whose names begin so: all but what a record keeps for a while, what became
-    of a job, and values of users."""
+    """The keys left on a Redis server by the locks whose names begin so: all but those that a record keeps for a while, the results
+    of jobs, and values of users."""
     if not url.startswith("redis:"):
         return []
     left = []

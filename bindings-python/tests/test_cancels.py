@@ -17,7 +17,7 @@ numbers = itertools.count()
 
 
 class Storm:
-    """What its tasks do to one lock and its like. What they were granted they keep here, at once."""
+    """The operations of its tasks on one lock and its like. The tasks keep here what they were granted, at once."""
 
     def __init__(self, url, name):
         self.url, self.name, self.kept, self.starts, self.ends = url, name, [], [], []

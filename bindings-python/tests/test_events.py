@@ -1,4 +1,4 @@
-"""What an observer is told of a client's locks."""
+"""The events of a client's locks that an observer receives."""
 
 import asyncio
 import gc
@@ -41,7 +41,7 @@ class Told(list):
 
 @pytest.fixture
 def unraised(monkeypatch):
-    """What came to `sys.unraisablehook`."""
+    """The exceptions that reached `sys.unraisablehook`."""
     told = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append((what.exc_value, what.object)))
     return told

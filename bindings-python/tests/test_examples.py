@@ -18,7 +18,7 @@ def start(program, *words):
 
 
 def said(process, code=0):
-    """What it says, if it ends with this code."""
+    """Its output, if it ends with this code."""
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, out + err
     return out

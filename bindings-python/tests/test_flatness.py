@@ -1,4 +1,4 @@
-"""What a hundred thousand pairs leave behind: nothing."""
+"""A hundred thousand pairs leave nothing behind."""
 
 import json
 import subprocess

@@ -23,7 +23,7 @@ QUIET = ["-W", "ignore:This process:DeprecationWarning"]
 
 
 def child(url, name, client, guard):
-    """What a child does; raises if anything is not as it should be."""
+    """The work of a child; raises if anything is not as it should be."""
     if guard is not None:
         assert not guard.is_held and guard.remaining == 0
         assert guard.release() is fencelock.Released.ALREADY_LOST

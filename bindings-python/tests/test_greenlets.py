@@ -33,7 +33,7 @@ PATCHED = {
         joinall = lambda greenlets: [greenlet.wait() for greenlet in greenlets]
     """,
 }
-"""What a program begins with, and the same words for both."""
+"""The beginning of a program for each library; the names it defines are the same for both."""
 
 LIBRARIES = pytest.mark.parametrize("library", PATCHED)
 

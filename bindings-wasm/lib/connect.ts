@@ -10,9 +10,9 @@ import { appName } from './platform.js';
 import type { Transport } from './transport.js';
 import { Wire } from './wire.js';
 
-/** What a client is told when it connects, beside its store. Options of locks are the defaults of its locks. */
+/** The options of a new client, beside its store. Options of locks are the defaults of its locks. */
 export interface ConnectOptions extends ClientOptions {
-  /** What people who inspect see as the application; the script's or the page's name by default. */
+  /** The application that people who inspect a lock see; the script's or the page's name by default. */
   app?: string;
   /**
    * The compiled core, the file `fencelock-wasm/core.wasm`: a `WebAssembly.Module`, its bytes, a response or an address. By default

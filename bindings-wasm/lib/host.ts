@@ -10,7 +10,7 @@ interface Later {
   timer?: Timer;
 }
 
-/** What the core cannot do by itself: clock, timers, randomness, and its turn on the event loop. */
+/** The services that the core does not have by itself: clock, timers, randomness, and its turn on the event loop. */
 export class Host {
   readonly #turn: () => void;
   readonly #guarded: (call: () => void) => void;

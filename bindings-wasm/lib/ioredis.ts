@@ -2,7 +2,7 @@ import { listening, until } from './listening.js';
 import { connecting } from './pulse.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
-/** What is used of a client of the package `ioredis`. */
+/** The part of a client of the package `ioredis` that is used here. */
 export interface IORedis {
   readonly options: { readonly host?: string; readonly port?: number; readonly path?: string };
   readonly stream?: { unref?(): unknown };
@@ -14,7 +14,7 @@ export interface IORedis {
 }
 
 /**
- * What locks need, whatever the client was told: nothing is sent twice, and whatever a connection takes with it is told at once.
+ * The options that locks need, whatever the client's: nothing is sent twice, and commands fail once their connection ends.
  * It is made anew here, when it is needed: the timers of ioredis would keep the process alive until the server is back.
  */
 const OWN = {

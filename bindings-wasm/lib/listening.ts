@@ -19,7 +19,7 @@ export async function until(over: AbortSignal, stop: () => void, work: () => Pro
 
 /**
  * Listens, and again when a connection has ended, until that is over. Only the first attempt has to begin: it resolves then.
- * What was told between two of them was missed, which is a `gap`. No process is kept alive by the rests.
+ * Messages sent between two attempts were missed, which is a `gap`. The rests keep no process alive.
  */
 export function listening(attempt: Attempt, gap: () => void, over: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -2,7 +2,7 @@ import { listening, until } from './listening.js';
 import { connecting } from './pulse.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
-/** What is used of a client of the package `redis`. */
+/** The part of a client of the package `redis` that is used here. */
 export interface NodeRedis {
   readonly options?: { readonly url?: string; readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string } };
   duplicate(options?: object): NodeRedis;

@@ -1,4 +1,4 @@
-/** What people who inspect see as the application, unless it is told: the script's name, or the page's address. */
+/** The application that people who inspect a lock see, unless another is given: the script's name, or the page's address. */
 export function appName(): string {
   const place = globalThis.process?.argv?.[1] ?? globalThis.location?.pathname ?? '';
   return place.split(/[/\\]/).pop() ?? '';

@@ -8,7 +8,7 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-/** What is used of the answer of `fetch`. */
+/** The part of an answer of `fetch` that is used here. */
 export interface Answer {
   /** 0 is a redirect, too, of which a browser does not tell where to. */
   readonly status: number;

@@ -5,8 +5,8 @@ export type Word = string | number | null | readonly Word[];
 export type Ended = { readonly result: Word } | { readonly error: string };
 
 /**
- * What the server said instead of a reply, of the error of a client: its words begin with a code in capitals. What went wrong on
- * the way is told in sentences, or with a `code` by the system. Names of classes do not survive every bundler.
+ * The server's refusal in an error of a client, if it is one: its text begins with a code in capitals. A failure on the way to
+ * the server has a text in sentences, or a `code` of the system's. Names of classes do not survive every bundler.
  */
 export function refusal(error: unknown): string | undefined {
   const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };

@@ -140,7 +140,7 @@ impl Door {
         self.with(client, |facade| facade.close_scope(number(scope)));
     }
 
-    /// What is known of a client without asking the store, as JSON.
+    /// The guarantees, options and load of a client as JSON, known without asking the store.
     pub fn about(&self, client: f64) -> String {
         self.0.about(number(client))
     }

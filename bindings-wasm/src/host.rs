@@ -1,4 +1,4 @@
-//! What the host does for the core: `lib/host.ts` and `lib/transport.ts`.
+//! The services that the host has for the core: `lib/host.ts` and `lib/transport.ts`.
 
 use std::cell::OnceCell;
 

@@ -15,7 +15,7 @@ use crate::host::Client;
 /// See the module.
 pub(crate) struct HostTransport {
     client: Rc<Client>,
-    /// What the subscription calls, for as long as it may.
+    /// The function that the subscription calls, kept for as long as it may be called.
     subscriber: RefCell<Option<Told>>,
 }
 
@@ -99,7 +99,7 @@ impl Drop for HostTransport {
     }
 }
 
-/// What became of a promise, or the message of its error.
+/// The value of a promise, or the message of its error.
 async fn ended(promise: Promise) -> Result<JsValue, String> {
     JsFuture::from(promise).await.map_err(|error| {
         let message = js_sys::Error::from(error).message();

@@ -5,7 +5,7 @@ import { serve } from '../rest.js';
 import { pages, runExamples, SOURCES, typed } from './support/examples.js';
 import { onRedis } from './support/stores.js';
 
-/** What the examples take for granted. */
+/** The declarations that the examples take for granted. */
 const around = (url, token) => `
 import { connect, http, ioredis } from 'fencelock-wasm';
 import { Redis as Client } from 'ioredis';

@@ -21,7 +21,7 @@ onRedis('64 at once over HTTP', (store) => {
   let server;
   let client;
   let asked;
-  /** What becomes of the next request, when it is answered. */
+  /** The function that answers the next request. */
   let answer;
   const names = Array.from({ length: AT_ONCE }, () => fresh());
   before(async () => {
@@ -51,13 +51,13 @@ onRedis('64 at once over HTTP', (store) => {
   });
 
   test('have each an error of its own', async () => {
-    await store.redis.command('RPUSH', names[7], 'a');
+    await store.redis.command('RPUSH', `fencelock:{${names[7]}}:held:${names[7]}`, 'a');
     const ends = await Promise.allSettled(names.map((name) => client.lock(name).tryAcquire()));
     assert.equal(asked, 1);
     assert.deepEqual(ends.map(({ reason }) => reason?.code).filter(Boolean), ['conflict']);
     assert.equal(ends[7].status, 'rejected');
     await Promise.all(ends.map(({ value }) => value?.release()));
-    await store.redis.command('DEL', names[7]);
+    await store.redis.command('DEL', `fencelock:{${names[7]}}:held:${names[7]}`);
     await atRest(store, [client], names);
   });
 

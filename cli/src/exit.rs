@@ -41,7 +41,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// What was asked for is not acceptable.
+    /// The requested configuration is not acceptable.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self { code: CONFIGURATION, message: message.into() }
     }

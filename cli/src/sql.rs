@@ -16,7 +16,7 @@ pub(crate) struct Sql {
 
 #[derive(Subcommand)]
 enum What {
-    /// What makes a table refuse writes with an older fencing token: a trigger.
+    /// A trigger that makes a table refuse writes with an older fencing token.
     Gate {
         /// The table, or schema.table, as the database shows it.
         #[arg(long)]

@@ -16,7 +16,7 @@ const VARIABLE: &str = "FENCELOCK_URL";
 const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT (over TLS: rediss://), redis+sentinel://HOSTS/MASTER, \
                     redis+cluster://HOSTS, redlock://HOSTS, etcd://HOSTS/PREFIX, zookeeper://HOSTS/CHROOT, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE; options follow in its query, as in ?timeout=2s. Default: FENCELOCK_URL; without that, a SQLite file of this user, which is reported on standard error (`job` has no such default)";
 
-/// What of a path is written into a URL as it is.
+/// The characters of a path that a URL has as they are: letters, digits and those removed here.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 
@@ -56,7 +56,7 @@ impl Store {
         self.named()?.map(drop).ok_or_else(|| Failure::configuration(message))
     }
 
-    /// What the flag or the environment names.
+    /// The URL that the flag or the environment names.
     fn named(&self) -> Result<Option<String>, Failure> {
         if let Some(url) = &self.url {
             return Ok(Some(url.clone()));

@@ -41,7 +41,7 @@ JSON of a lock (times are whole milliseconds; new fields may be added, but none 
 /// How many waiters `ls` shows of each lock.
 const SHOWN: usize = 3;
 
-/// Who a holder or waiter says it is. What is missing or of another type counts as not said.
+/// The identity that a holder or waiter gives. A part that is missing or of another type counts as not given.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Who {
@@ -214,7 +214,7 @@ impl Holder {
         }
     }
 
-    /// What is known of it, a line each.
+    /// The known facts about it, a line each.
     fn facts(&self, kind: Kind) -> Vec<String> {
         let mut lines = Vec::new();
         let mut fact = |what: &str, text: &str| lines.push(format!("  {what:<8} {text}"));

@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// What this store is able to do, and what this configuration survives, in words.
+    /// The abilities of this store and the failures that this configuration survives, in words.
     pub fn guarantees(&self) -> Capabilities {
         let store = &self.core.store;
         Capabilities { warning: store.warning(), ..store.capabilities() }
@@ -292,13 +292,13 @@ impl ClientBuilder {
         self
     }
 
-    /// What people who inspect see as the application; the program's file name by default.
+    /// Sets the application that people who inspect a lock see; the program's file name by default.
     pub fn app(mut self, app: impl Into<String>) -> Self {
         self.app = Some(app.into());
         self
     }
 
-    /// What people who inspect see as the language; `rust` by default. For bindings.
+    /// Sets the language that people who inspect a lock see; `rust` by default. For bindings.
     pub fn language(mut self, language: impl Into<String>) -> Self {
         self.language = Some(language.into());
         self
@@ -311,7 +311,7 @@ impl ClientBuilder {
         self
     }
 
-    /// What people who inspect see as the host and the process; those of the system by default. For bindings to hosts that
+    /// Sets the host and the process that people who inspect a lock see; by default the system's. For bindings to hosts that
     /// have another way to know.
     pub fn place(mut self, host: impl Into<String>, pid: u32) -> Self {
         self.place = Some((host.into(), pid));

@@ -41,12 +41,12 @@ pub struct Election {
     every: Duration,
 }
 
-/// Who leads.
+/// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
     /// Its fencing token; `None` if it is not fencelock's.
     pub token: Option<Token>,
-    /// What it said of itself, as JSON: host, process, label.
+    /// The information it gave about itself, as JSON: host, process, label.
     pub info: Arc<str>,
 }
 
@@ -107,7 +107,7 @@ impl Election {
         Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
     }
 
-    /// Who leads now.
+    /// The present leader; `None` if nobody leads.
     pub async fn leader(&self) -> Result<Option<Leader>> {
         let holders = self.lock.inspect().await?.holders;
         Ok(holders
@@ -174,22 +174,22 @@ impl std::ops::Deref for Leadership {
     }
 }
 
-/// What an observer has told: nothing yet, that nobody leads, or who does.
+/// The newest report of an observer: none yet, that nobody leads, or the leader.
 pub(crate) type Seen = Option<Option<Leader>>;
 
 /// Follows who leads in an election, made by [`Election::observe`].
 #[derive(Debug)]
 pub struct Observer {
     election: Election,
-    /// What was told last.
+    /// The newest report.
     seen: Seen,
     /// Not looked at before.
     next: Instant,
 }
 
 impl Observer {
-    /// Who leads: at once at first, then whenever that has changed, at most one `observe` later. A leader that came and
-    /// went in between is not told. While the store cannot be reached, it goes on looking.
+    /// The leader, or `None` if nobody leads: at once at first, then after each change, at most one `observe` later. A leader
+    /// that comes and goes in between is not reported. While the store cannot be reached, it keeps asking.
     pub async fn changed(&mut self) -> Result<Option<Leader>> {
         let runtime = self.election.client.core().runtime.clone();
         loop {

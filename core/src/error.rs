@@ -1,4 +1,4 @@
-//! What went wrong: one error type with a stable code, the same in every language.
+//! The error type: one type with a stable code, the same in every language.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub enum Code {
     Unavailable,
     /// The store refused the credentials or the user's rights.
     Auth,
-    /// What lies on the store under this name is no such lock, or somebody else changed the value meanwhile.
+    /// The data on the store under this name is not such a lock, or somebody else changed the value meanwhile.
     Conflict,
     /// The caller gave the operation up, or a later request replaced it.
     Cancelled,
@@ -131,7 +131,7 @@ impl Error {
         self.code
     }
 
-    /// What happened and what to do, without code and fields.
+    /// The error and the remedy in words, without code and fields.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! Who a client is, for people who inspect its locks.
+//! The identity of a client, for people who inspect its locks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

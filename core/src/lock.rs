@@ -65,7 +65,7 @@ impl Lock {
         self.options.wait
     }
 
-    /// What it is among several.
+    /// This lock and its request, as one of several that are acquired together.
     pub(crate) fn member(&self) -> Result<Member> {
         Ok(Member { lock: self.lock_id(self.key()?), request: self.request() })
     }
@@ -233,7 +233,7 @@ impl Lock {
         }
     }
 
-    /// Who holds the lock and who waits for it. Changes nothing.
+    /// The holders of the lock and its waiters. Changes nothing.
     pub async fn inspect(&self) -> Result<LockState> {
         self.core().inspect(&self.lock_id(self.key()?)).await
     }

@@ -27,7 +27,7 @@ pub use self::times::Times;
 use self::write::Written;
 use crate::error::{Error, Result};
 
-/// What kind of value an option takes.
+/// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -67,7 +67,7 @@ pub struct OptionRow {
     pub default: &'static str,
     /// Where it may be given.
     pub scope: Scope,
-    /// What it means.
+    /// The description of the option.
     pub doc: &'static str,
 }
 

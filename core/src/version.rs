@@ -189,7 +189,7 @@ impl Versioned {
         }
     }
 
-    /// What an update that a binding drives does before it tries again.
+    /// Pauses before the next try of an update that a binding drives; fails after too many tries.
     pub(crate) async fn back_off(&self, tries: u32) -> Result<()> {
         self.core()?.rest(&self.key(), self.request(), tries).await
     }

@@ -57,7 +57,7 @@ impl<E> WithError<E> {
         }
     }
 
-    /// What a body came to, under a lock that is held or was lost.
+    /// The result of a body, under a lock that is held or was lost.
     pub(crate) fn judge<T>(ended: Result<T, E>, held: Result<(), Error>) -> Result<T, Self> {
         match (ended, held) {
             (Ok(value), Ok(())) => Ok(value),

@@ -1,4 +1,4 @@
-//! What happens to locks goes to `tracing`, under the target `fencelock`.
+//! Events of locks go to `tracing`, under the target `fencelock`.
 #![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 

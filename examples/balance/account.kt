@@ -11,7 +11,7 @@ import java.sql.DriverManager
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.delay
 
-/** What a deduction takes between the look at the balance and the note of it. */
+/** The time a deduction takes between reading the balance and writing it. */
 private val MOMENT = 2.milliseconds
 private const val NAME = "fencelock-example:balance"
 

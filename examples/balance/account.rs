@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// What a deduction takes between the look at the balance and the note of it.
+/// The time a deduction takes between reading the balance and writing it.
 const MOMENT: Duration = Duration::from_millis(2);
 const NAME: &str = "fencelock-example:balance";
 

@@ -23,10 +23,10 @@ import kotlinx.coroutines.runBlocking
 /** It does not divide the balance, so in the end there is something left that covers no deduction. */
 private const val AMOUNT = 3L
 
-/** What one worker was paid, and how often it was refused. */
+/** The amount that one worker was paid, and how often it was refused. */
 private class Tally(val paid: Long, val refused: Int)
 
-/** What was asked for, as `--name value`. */
+/** The options of the command line, as `--name value`. */
 private class Words(words: Array<String>, folder: Path) {
     private val all = words.toList().chunked(2).associate { (name, value) -> name to value }
     val how = all["--how"] ?: "version"

@@ -29,7 +29,7 @@ fn word(name: &str, default: &str) -> String {
     words.nth(1).unwrap_or_else(|| default.into())
 }
 
-/// What one worker has been given and refused.
+/// The amount that one worker was paid, and how often it was refused.
 #[derive(Default)]
 struct Tally {
     paid: i64,

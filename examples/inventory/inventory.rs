@@ -16,7 +16,7 @@ use redis::{AsyncConnectionConfig, RedisResult, Script, cmd};
 const LAMPS: i64 = 50;
 const CUSTOMERS: usize = 80;
 const CLERKS: usize = 8;
-/// What a sale takes between the look at the stock and the note of it.
+/// The time a sale takes between reading the stock and writing it.
 const MOMENT: Duration = Duration::from_millis(2);
 
 const STOCK: &str = "fencelock-example:lamps:stock";

@@ -8,7 +8,7 @@ fn shown(leader: Option<&Leader>) -> String {
     leader.map_or("nobody leads".into(), |leader| format!("{} leads", label(&leader.info)))
 }
 
-/// What a leader is called: what it says of itself is JSON.
+/// The label of a leader, read from the JSON with which it describes itself.
 fn label(info: &str) -> &str {
     info.split_once(r#""label":""#).map_or("?", |(_, rest)| rest.split('"').next().unwrap_or("?"))
 }

@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** The bench's courses, the same code for every contestant on the JVM; bench/src/subject/mod.rs has the protocol. */
 final class Course {
-    /** What is measured: acquire and release, waiting as long as it takes. */
+    /** The operations that are measured: acquire and release, waiting as long as it takes. */
     interface Contestant {
         /** Gets the lock in this thread; what is answered lets it go, and stays for the answer. */
         Release acquire(String key) throws Exception;

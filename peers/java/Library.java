@@ -5,7 +5,7 @@ interface Library {
     /** Takes a lock within so many milliseconds; null if it was not granted by then. */
     Held take(String name, long wait, JsonObject options) throws Exception;
 
-    /** What a guard stands for. */
+    /** A lock that the library holds, behind a guard. */
     interface Held {
         /** In the words of the protocol, what the release found. */
         String release() throws Exception;

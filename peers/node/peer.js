@@ -64,7 +64,7 @@ async function parallel() {
   return { pairs_per_s: (pairs - before) / ((microseconds() - begin) / 1e6) };
 }
 
-/** Who had the lock last: in memory, or in a file that several processes share. */
+/** The last holder of the lock: in memory, or in a file that several processes share. */
 function openTurn(path) {
   if (!path) {
     let last = -1n;

@@ -57,7 +57,7 @@ def pair():
 
 
 class Turn:
-    """Who had the lock last: in memory, or in a file that several processes share."""
+    """The last holder of the lock: in memory, or in a file that several processes share."""
 
     def __init__(self, path):
         self.file = os.open(path, os.O_RDWR) if path else None
@@ -156,7 +156,7 @@ async def parallel_async():
 
 
 def end(figures):
-    """Whoever is still in flight is of interest to nobody."""
+    """Prints the figures and ends the process at once; operations still in flight no longer matter."""
     print(json.dumps(figures), flush=True)
     os._exit(0)
 

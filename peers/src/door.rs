@@ -8,7 +8,7 @@ use crate::{Lack, Program, Role};
 /// One language's way in.
 #[derive(Debug)]
 pub struct Door {
-    /// What the tables call it.
+    /// Its name in the tables.
     pub language: &'static str,
     /// Its folder is `bindings-` and this.
     pub folder: &'static str,

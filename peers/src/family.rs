@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::{Program, Role};
 
-/// What is installed in one go.
+/// A group of programs that is installed in one go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// `peers/rslock`, from crates.io.

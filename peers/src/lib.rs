@@ -15,7 +15,7 @@ pub use family::{Family, Lack};
 pub use program::{Program, target};
 pub use tables::{MYSQL_TABLES, POSTGRES_TABLES};
 
-/// What a program around a library does.
+/// The role of a program around a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Runs the bench's courses; `bench/src/subject/mod.rs` has the protocol.

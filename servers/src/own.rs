@@ -1,4 +1,4 @@
-//! What a server of one's own stands on: a free port and a folder.
+//! The resources of a server of one's own: a free port and a folder.
 
 use std::io;
 use std::net::{TcpListener, UdpSocket};

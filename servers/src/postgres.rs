@@ -17,7 +17,7 @@ use crate::{Start, check, ended};
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who may come in, and how. The user `secret` has a password.
+/// The users that may connect, and how. The user `secret` has a password.
 const HBA: &str = "local all all trust
 hostssl all certified 127.0.0.1/32 trust clientcert=verify-ca
 host all secret 127.0.0.1/32 scram-sha-256
@@ -154,7 +154,7 @@ impl PostgresServer {
         }
     }
 
-    /// What it has logged since it was started last.
+    /// The log since the server was last started.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
     }

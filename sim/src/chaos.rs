@@ -11,7 +11,7 @@ use fencelock::{Code, Error, Result};
 
 use crate::OFFERED;
 
-/// What happens to one batch.
+/// The fate of one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It goes through.

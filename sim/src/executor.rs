@@ -89,7 +89,7 @@ struct Chosen {
     alarm: Arc<Alarm>,
 }
 
-/// What one turn of the loop did.
+/// The result of one turn of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// A task was polled.

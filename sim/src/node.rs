@@ -12,7 +12,7 @@ use super::executor::{Executor, TimerId};
 use fencelock::port::{BoxFuture, Instant, Runtime};
 
 const MILLION: i128 = 1_000_000;
-/// What wall clocks show when a world begins: a day in 2026, in microseconds.
+/// The time on wall clocks when a world begins: a day in 2026, in microseconds.
 const WALL_START: u64 = 1_767_225_600_000_000;
 
 /// Names a node in a trace.

@@ -23,7 +23,7 @@ use self::kinds::Scopes;
 use crate::protocol::{Answer, Call, End, Event, Grant, Message, Options, Request};
 use crate::queues;
 
-/// What an actor stands on.
+/// The parts of its surroundings that an actor needs.
 pub struct Host {
     /// Its platform.
     pub runtime: RuntimeHandle,
@@ -70,7 +70,7 @@ pub async fn serve(host: Host, mut requests: UnboundedReceiver<Request>) {
     actor.leave().await;
 }
 
-/// What wakes the actor beside requests.
+/// The signals that wake the actor besides requests.
 enum Signal {
     /// Completions wait to be drained.
     Woken,
@@ -78,7 +78,7 @@ enum Signal {
     Finished(u64, End),
 }
 
-/// What a completion is for.
+/// The purpose of a completion.
 enum Asked {
     /// The answer to a request.
     Answer(u64),

@@ -64,7 +64,7 @@ pub async fn turns_are_exclusive(
     }
 }
 
-/// Whoever is killed while it holds makes way for the other side within so much time.
+/// If a process is killed while it holds the lock, the other side gets the lock within `freed`.
 pub async fn the_dead_make_way(
     actor: &str,
     url: &str,

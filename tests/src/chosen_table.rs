@@ -9,7 +9,7 @@ use crate::database::{DatabaseServer, connect, holds, refused};
 /// A word of SQL's, which is the hardest name.
 const TABLE: &str = "order";
 
-/// What begins with `table` has locks, versions and jobs of its own, and nothing else is made. `url` makes tables; `schemes` are the ways.
+/// Tables that begin with `table` hold locks, versions and jobs of their own; no others are made. `url` makes tables; `schemes` are the ways.
 pub async fn has_locks_of_its_own(server: &impl DatabaseServer, url: &str, schemes: [&str; 3]) {
     let (_, rest) = url.split_once("://").expect("it has a scheme");
     let usual = |scheme: &str| format!("{scheme}://{rest}?create=true");
@@ -49,7 +49,7 @@ pub async fn has_locks_of_its_own(server: &impl DatabaseServer, url: &str, schem
     }
 }
 
-/// Who waits is told of its turn, and tokens rise.
+/// A waiter gets a notice of its turn, and tokens rise.
 async fn waiters_are_served(one: &Client, two: &Client) {
     let first = one.lock("turn").acquire().await.unwrap();
     let waits = two.lock("turn").acquire();

@@ -1,4 +1,4 @@
-//! Who sells in the [`shop`](crate::shop): an actor of any language, or `fencelock run` around a command.
+//! A seller in the [`shop`](crate::shop): an actor of any language, or `fencelock run` around a command.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -17,7 +17,7 @@ use crate::ended;
 use crate::protocol::{Call, Grant};
 use crate::shop::{LOCK, TTL, acquire, ask, start};
 
-/// What is run under the lock: tells the token, and ends when it is told to.
+/// The command that runs under the lock: prints the token, and ends when it reads a line.
 const SECTION: &str = r#"echo "$FENCELOCK_TOKEN"; read -r _"#;
 
 /// A kind of clerk, before it has come.

@@ -20,7 +20,7 @@ use self::words::{Outcome, query};
 use crate::ended;
 use crate::protocol::{Answer, Call, End, Event, Message, Options, Refusal, Request};
 
-/// What is run under a lock: tells the token, ends with its input, and says so if it is ended.
+/// The command that runs under a lock: prints the token, ends with its input, and prints `lost` if it is ended.
 const SECTION: &str =
     r#"trap 'echo lost; exit 1' TERM; echo "$FENCELOCK_TOKEN"; read -r _; exit 0"#;
 
@@ -43,7 +43,7 @@ struct Actor {
     state: Arc<Mutex<State>>,
 }
 
-/// What runs, and for whom.
+/// The runs, and the requests and guards they belong to.
 #[derive(Default)]
 struct State {
     /// Where to; nothing before `connect` and after `close`.

@@ -1,4 +1,4 @@
-//! What a test does to a database server, whichever it is.
+//! The operations of a test on a database server of any kind.
 
 use std::future::Future;
 

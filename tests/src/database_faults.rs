@@ -230,7 +230,7 @@ pub async fn a_row_that_is_gone_is_made_again<S: DatabaseServer>() {
     }
 }
 
-/// Who waits is told of a release, not left to its next look, also if the client that released is gone at once.
+/// A waiter gets a notice of a release before its next look, also if the client that released is gone at once.
 pub async fn a_release_wakes_the_next<S: DatabaseServer>() {
     let server = S::start();
     let url = server.place("a");

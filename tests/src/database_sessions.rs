@@ -12,7 +12,7 @@ use fencelock::Client;
 use crate::database::connect;
 use crate::session_store::{PATIENCE, SessionServer};
 
-/// What sessions lock.
+/// The objects that sessions lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Names, or numbers of names.

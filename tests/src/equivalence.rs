@@ -39,7 +39,7 @@ pub enum Verdict {
     Different(String),
 }
 
-/// What two answers may differ by.
+/// The differences that two answers may have.
 #[derive(Clone, Copy, Debug)]
 struct Tolerance {
     /// In times: what really passed, and the store's rounding.

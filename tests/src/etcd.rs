@@ -30,9 +30,9 @@ pub struct EtcdServer {
 
 const MANUAL: &str = include_str!("../../docs/reference/etcd.md");
 
-/// Who may do everything where there are users.
+/// The user with all rights, where there are users.
 const ROOT: &str = "root:toor";
-/// Who may do what fencelock needs, behind the prefix [`PREFIX`].
+/// The user with the rights that fencelock needs, behind the prefix [`PREFIX`].
 const CLERK: &str = "clerk:hunter2";
 /// Where the clerk's locks lie.
 pub const PREFIX: &str = "p";
@@ -239,7 +239,7 @@ fn launch(port: u16, peers: u16, arguments: &[String], folder: &TempDir) -> Opti
     panic!("`etcd` did not answer on port {port} within {PATIENCE:?}");
 }
 
-/// What a server says over plain HTTP.
+/// The answer of a server over plain HTTP.
 fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::in_full;
 
-/// What is promised: how soon after a failover every lock is granted again.
+/// The promised time after a failover within which every lock is granted again.
 const PROMISED: Duration = Duration::from_secs(1);
 
 /// The same on a machine that has other work: three seconds more, outside of a full run.
@@ -24,7 +24,7 @@ const WORK: Duration = Duration::from_millis(1);
 /// How long a worker waits for a lock: longer than any failover.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// What the workers share.
+/// The state that the workers share.
 struct Board {
     open: AtomicBool,
     /// Refuses the writes of those who are late.
@@ -39,7 +39,7 @@ struct Shelf {
     name: String,
     newest: AtomicU64,
     grants: AtomicU64,
-    /// What is written under the lock: one more than what was read under it.
+    /// The number written under the lock: one more than the number read under it.
     amount: AtomicU64,
     /// How often it was.
     written: AtomicU64,
@@ -144,7 +144,7 @@ impl Load {
     }
 }
 
-/// What is asked of a set of servers.
+/// The demands on a set of servers.
 pub struct Course<'a> {
     /// Where the locks are.
     pub url: &'a str,

@@ -1,11 +1,11 @@
-//! What clients see of an ensemble that has lost its majority.
+//! Tests of clients of an ensemble that has lost its majority.
 
 use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code, Error};
 
 const TTL: Duration = Duration::from_secs(2);
-/// What a loaded machine may add to the end of a lease.
+/// The time that a loaded machine may add to the end of a lease.
 const SLACK: Duration = Duration::from_secs(1);
 /// How long the members may take to agree again.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -62,7 +62,7 @@ impl OtherLibrary {
         writeln!(self.requests, "{request}").expect("it reads");
     }
 
-    /// What is answered to [`OtherLibrary::send_take`], or to anything else that was sent; null if nothing was to be had.
+    /// The answer to [`OtherLibrary::send_take`], or to anything else that was sent; null if the lock was not granted in time.
     pub fn answer(&mut self) -> Value {
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("it answers");

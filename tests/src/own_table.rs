@@ -23,7 +23,7 @@ pub trait Tables: Sync {
     fn sql(&self, statements: &str) -> String;
 }
 
-/// What is written is of the column's own type, and no other column changes. Each column, what is written, what then lies there.
+/// A written value has the column's own type, and no other column changes. Each column, the value written, the value then stored.
 pub async fn keeps_types(on: &impl Tables, make: &str, columns: &[(&str, Value, &str)]) {
     on.sql(make);
     let client = on.client().await;
@@ -45,7 +45,7 @@ pub async fn keeps_types(on: &impl Tables, make: &str, columns: &[(&str, Value, 
     assert_eq!(on.sql("SELECT rest FROM kinds"), "kept");
 }
 
-/// Whoever was slower is told what is there; nothing is made or deleted.
+/// A slower writer gets the value that is there; nothing is made or deleted.
 pub async fn refuses_late_changes(on: &impl Tables) {
     on.sql(
         "CREATE TABLE account (id int PRIMARY KEY, version bigint NOT NULL DEFAULT 0, balance int);
@@ -99,7 +99,7 @@ pub async fn counts_everybody(on: &impl Tables) {
     assert_eq!(on.sql("SELECT balance, version FROM account"), format!("{all}|{all}"));
 }
 
-/// What is wrong with the table is told, each with what to do.
+/// Each fault of the table is reported, with what to do.
 pub async fn tells_what_is_wrong<T: Tables>(on: &T) {
     on.sql(
         "CREATE TABLE account (id int PRIMARY KEY, version int NOT NULL DEFAULT 0, balance int CHECK (balance >= 0), twice int, words varchar(9));

@@ -31,7 +31,7 @@ pub struct Peer<S> {
 pub struct Place {
     /// The attempt that waits.
     pub owner: OwnerId,
-    /// What it was answered.
+    /// The answer it got.
     pub answer: Answer,
     heard: UnboundedReceiver<Notice>,
 }

@@ -47,7 +47,7 @@ impl Runtime for Skewed {
     }
 }
 
-/// What the runs have seen of each other.
+/// The starts of all runs, and whether any of them overlapped.
 #[derive(Default)]
 struct Starts {
     in_period: Mutex<BTreeMap<u128, u32>>,

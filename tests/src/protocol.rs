@@ -14,14 +14,14 @@ pub type Options = Map<String, Value>;
 /// One line to an actor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// What the answer will carry.
+    /// The number that the answer will carry.
     pub id: u64,
-    /// What is asked for.
+    /// The operation that is asked for.
     #[serde(flatten)]
     pub call: Call,
 }
 
-/// What an actor can be asked for. The README says what each answers.
+/// The operations that an actor can be asked for. The README describes the answer to each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Call {
@@ -143,7 +143,7 @@ pub enum Call {
         /// The guard.
         guard: u64,
     },
-    /// Who holds a lock and who waits.
+    /// The holders and the waiters of a lock.
     Inspect {
         /// The lock.
         lock: String,
@@ -167,7 +167,7 @@ pub enum Call {
         #[serde(default)]
         options: Options,
     },
-    /// Who leads.
+    /// The leader of an election.
     Leader {
         /// The election.
         lock: String,
@@ -276,7 +276,7 @@ pub enum Call {
         /// How they begin.
         prefix: String,
     },
-    /// What the client carries.
+    /// The numbers of operations, guards and locks that the client carries.
     Load,
     /// Disconnect.
     Close,
@@ -330,7 +330,7 @@ pub enum End {
 pub struct Refusal {
     /// The stable code.
     pub code: Code,
-    /// What happened and what to do.
+    /// The text that says what happened and what to do.
     pub message: String,
     /// Whether the same may succeed later.
     pub retryable: bool,
@@ -339,7 +339,7 @@ pub struct Refusal {
     pub fields: BTreeMap<String, String>,
 }
 
-/// What an actor tells without being asked again.
+/// The events that an actor reports without being asked again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -350,7 +350,7 @@ pub enum Event {
     },
 }
 
-/// What `acquire` and a successful `try` answer.
+/// The answer to `acquire` and to a successful `try`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The guard.

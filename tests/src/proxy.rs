@@ -9,19 +9,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use url::Url;
 
-/// What befalls the connections of a proxy.
+/// The faults of a proxy's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weather {
     Fair,
     /// Of the next reply only so many bytes arrive, then the connection is cut.
     CutAfter(usize),
-    /// What clients send next is lost, and the connection with it.
+    /// The next data from clients is lost, and the connection with it.
     CutRequests,
-    /// What clients send stays on the way.
+    /// Data from clients stays on the way.
     HoldRequests,
-    /// What the server answers stays on the way.
+    /// Data from the server stays on the way.
     HoldReplies,
-    /// What the server answers comes this much later.
+    /// Data from the server comes this much later.
     SlowReplies(Duration),
 }
 

@@ -66,7 +66,7 @@ fn sink(heard: &Heard) -> QueueSink {
     Arc::new(move |notice| heard.lock().unwrap().push(notice))
 }
 
-/// What of a failure counts.
+/// The parts of a failure that are compared.
 fn code<T>(answer: Result<T, Failure>) -> Result<T, (fencelock::Code, Applied)> {
     answer.map_err(|failure| (failure.error.code(), failure.applied))
 }
@@ -253,7 +253,7 @@ impl<S: QueueStore> Run<S> {
         }
     }
 
-    /// What was told is the same, as soon as it has arrived.
+    /// Checks that the model and the store sent the same notices, as soon as these have arrived.
     async fn compare_notices(&self) {
         for Pair { heard, .. } in &self.pairs {
             let began = Instant::now();

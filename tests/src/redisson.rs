@@ -78,7 +78,7 @@ impl Scene {
         assert_eq!(self.ask(name, mode.kind(), owner, FREE).await, Outcome::Freed);
     }
 
-    /// Who holds and waits.
+    /// The holders and the waiters of a lock.
     pub async fn look(&self, name: &str) -> LockState {
         match self.ask(name, Kind::Mutex, self.client.owner(), Action::Read).await {
             Outcome::State(state) => state,
@@ -86,7 +86,7 @@ impl Scene {
         }
     }
 
-    /// What lies under the name.
+    /// The fields of the hash under the name.
     pub fn fields(&mut self, name: &str) -> BTreeMap<String, String> {
         self.admin.hgetall(name).expect("it is a hash or nothing")
     }
@@ -101,7 +101,7 @@ impl Scene {
         (1..=TTL.as_millis() as i64).contains(&self.left(key))
     }
 
-    /// What is published on all channels of Redisson's while the work is done.
+    /// The messages published on all of Redisson's channels while the work is done.
     pub async fn heard<T>(
         &self,
         count: usize,

@@ -1,4 +1,4 @@
-//! What programs see of versions and jobs on any store with sessions.
+//! Tests of versions and jobs on any store with sessions, as programs see them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What programs see of locks on any store with sessions, whose `ttl` here is two seconds.
+//! Tests of locks on any store with sessions, as programs see them; `ttl` is two seconds here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ pub trait SessionServer {
     /// Starts it again, with its data.
     fn start_again(&mut self);
 
-    /// What lies there of the lock `x` behind a prefix.
+    /// The entries of the lock `x` behind a prefix.
     fn entries_of_x(&self, prefix: &str) -> impl Future<Output = Vec<String>>;
 }
 

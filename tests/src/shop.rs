@@ -21,14 +21,14 @@ use crate::protocol::{Call, End, Grant, Options};
 pub const LOCK: &str = "till";
 /// The lease of those who sell.
 pub const TTL: Duration = Duration::from_millis(500);
-/// What was promised after a holder's death: its lease, and a second for whoever missed the end.
+/// The promised time after a holder's death: its lease, and a second for a waiter that missed the end.
 pub const NEXT_GRANT: Duration = Duration::from_millis(1500);
-/// What a loaded machine may add to that, for one in twenty.
+/// The time that a loaded machine may add to that, for one in twenty.
 pub const MACHINE: Duration = Duration::from_secs(2);
 /// Tickets of the dead live for 5 s, the grants they may get for a lease each.
 const AFTER_DEATH: Duration = Duration::from_secs(15);
 
-/// What the lock guards: a number in a file, whose every read and write carries the token and is refused to older ones.
+/// The object that the lock guards: a number in a file. Each read and write carries the token, and older tokens are refused.
 struct Till(Mutex<Connection>);
 
 impl Till {
@@ -77,11 +77,11 @@ pub async fn acquire(actor: &Player, ttl: Duration) -> Option<Grant> {
     Some(Grant::deserialize(ask(actor, call).await?).expect("an acquire answers a grant"))
 }
 
-/// What the workers and the one who kills them share.
+/// The state shared by the workers and the task that kills them.
 struct Shop {
     till: Till,
     open: AtomicBool,
-    /// Who is in the section now, the newest last.
+    /// The workers in the section now, the newest last.
     inside: Mutex<Vec<Visit>>,
     /// How often each seat had the lock.
     granted: Vec<AtomicU64>,

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 /// How long one of them waits at most.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came of it.
+/// The result of the turns.
 pub struct Turns {
     /// How long all of them took.
     pub took: Duration,

@@ -31,7 +31,7 @@ pub struct ZookeeperServer {
     user: Option<&'static str>,
 }
 
-/// Who has the rights of `docs/reference/zookeeper.md`, behind the chroot [`CHROOT`].
+/// The user with the rights of `docs/reference/zookeeper.md`, behind the chroot [`CHROOT`].
 const CLERK: &str = "clerk:hunter2";
 /// Where the clerk's locks lie.
 pub const CHROOT: &str = "p";
@@ -327,7 +327,7 @@ fn listens(port: u16) -> bool {
         && stream.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// What a server answers to one of its four-letter words. One that just begins to listen may forget to.
+/// The answer of a server to one of its four-letter words. A server that just begins to listen may not answer.
 fn ask(port: u16, word: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;

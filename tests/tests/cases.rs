@@ -19,7 +19,7 @@ use fencelock_tests::conformance::{Column, Grid, columns, neighbours, packages};
 const AT_ONCE: usize = 16;
 /// The same where a cell is several programs, some of which are slow to start.
 const PROGRAMS_AT_ONCE: usize = 6;
-/// What has to fail if fencelock and another library do not hold the same locks.
+/// The cases that have to fail if fencelock and another library do not hold the same locks.
 const SEEN: &[&str] = &[
     "a lock of ours keeps them out",
     "a lock of theirs keeps us out",

@@ -1,4 +1,4 @@
-//! What the program `sim` prints of a world that breaks a promise. This is compiled in the copy with the breakages only, and run with
+//! The output of the program `sim` for a world that breaks a promise. This is compiled in the copy with the breakages only, and run with
 //! each of those that it names.
 
 use std::process::Command;
@@ -7,7 +7,7 @@ use fencelock_worlds::campaign::{Campaign, cells_plan};
 use fencelock_worlds::plan::Plan;
 use fencelock_worlds::shrink::Seedling;
 
-/// What a run printed, and its exit code.
+/// Runs `sim`; returns the printed lines and the exit code.
 fn told(arguments: &str) -> (Vec<String>, Option<i32>) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_sim"));
     let output = program.args(arguments.split_whitespace()).output().unwrap();
@@ -31,9 +31,9 @@ struct Found {
     rule: String,
     /// The plan that was printed.
     plan: String,
-    /// What happened in that world.
+    /// The events of that world.
     history: Vec<String>,
-    /// What was broken in it.
+    /// The rules that were broken in it.
     violations: Vec<String>,
     /// The line of figures.
     figures: String,

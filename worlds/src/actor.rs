@@ -24,7 +24,7 @@ pub struct Place {
     pub node: Arc<SimNode>,
     /// The number of its client.
     pub number: usize,
-    /// Who watches.
+    /// The checker that watches the world.
     pub checker: Arc<Checker>,
     /// Guards the resources.
     pub gate: Arc<Gate>,

@@ -27,7 +27,7 @@ pub struct Campaign {
     pub threads: usize,
 }
 
-/// What worlds are about.
+/// The subject of a campaign's worlds.
 #[derive(Clone, Copy, Debug)]
 pub enum About {
     /// Locks.
@@ -49,7 +49,7 @@ impl About {
     }
 }
 
-/// What they came to.
+/// The results of all worlds of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Worlds in which the store kept its word.

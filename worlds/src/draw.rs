@@ -98,7 +98,7 @@ impl Plan {
     }
 }
 
-/// What the locks of a world are used as, and how every act holds its own. By dice of their own: a world of mutexes is
+/// Draws the kinds of a world's locks and how every act holds its own. It uses dice of its own: a world of mutexes is
 /// the one its seed has always been.
 fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
     let dice = &mut Dice::new(seed ^ 0x6b69_6e64).fork();

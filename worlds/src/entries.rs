@@ -62,12 +62,12 @@ impl Entries {
         Ok(joined)
     }
 
-    /// What is to be told, and to whom.
+    /// Takes the notices to send, each with the session it goes to.
     pub(super) fn told(&mut self) -> Vec<(SessionId, QueueNotice)> {
         self.model.told()
     }
 
-    /// Who holds each lock and who waits for it.
+    /// The holders and the waiters of each lock.
     pub(super) fn records(&self, now: Instant) -> BTreeMap<LockKey, Record> {
         let record = |lock: LockKey| {
             let record = self.record(&self.model.list(&lock, now));

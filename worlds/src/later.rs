@@ -1,4 +1,4 @@
-//! What is set off in a world and comes to its end later.
+//! Operations that are set off in a world and end later.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What connects one client with the store.
+//! The connection between one client and the store.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Link {
     pub(super) arrivals: [Instant; 3],
 }
 
-/// What the server knows of a client's subscription.
+/// The state of a client's subscription as the server knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subscription {
     None,

@@ -42,10 +42,10 @@ enum Way {
     Notice,
 }
 
-/// Whoever waits for an answer, until the first one arrives.
+/// The channel to a client that waits for an answer; empty once the first answer has arrived.
 type Awaited = Arc<Mutex<Option<oneshot::Sender<Reply>>>>;
 
-/// What comes back to a client that asked.
+/// The reply to a client that asked.
 pub(super) enum Reply {
     Answers(Vec<Answer>),
     /// The connection broke.
@@ -235,7 +235,7 @@ impl Network {
         });
     }
 
-    /// What the server makes of a batch; `None` if it went down with the connection.
+    /// Carries out a batch on the server; `None` if the server is down or the batch was lost with its connection.
     fn serve(
         &self,
         channel: &Arc<str>,

@@ -1,4 +1,4 @@
-//! What happens in a world, written down before it begins, so that it can be told, repeated and cut down.
+//! The plan of a world, written down before it begins, so that it can be printed, repeated and cut down.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::weather::Weather;
 pub struct Plan {
     /// The seed of the world's order and dice.
     pub seed: u64,
-    /// What kind of world it is.
+    /// The kind of world.
     pub family: Family,
     /// The network until it heals.
     pub weather: Weather,
-    /// What the store's clock gains, in parts per million.
+    /// The drift of the store's clock in parts per million; above 0 it runs fast.
     pub server_drift: i32,
     /// The nodes of a quorum; none where there is one store.
     pub nodes: Vec<Node>,
@@ -26,9 +26,9 @@ pub struct Plan {
     pub max_ttl: Duration,
     /// The clients, each on a machine of its own.
     pub clients: Vec<Machine>,
-    /// What they do.
+    /// The tasks that the clients run.
     pub tasks: Vec<Task>,
-    /// What is done to them and to the store, in order.
+    /// The faults that hit the clients and the store, in order.
     pub faults: Vec<(Duration, Fault)>,
     /// When everything heals.
     pub heals: Duration,
@@ -122,7 +122,7 @@ impl Family {
 /// One node of a quorum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What its clock gains, in parts per million.
+    /// The drift of its clock in parts per million; above 0 it runs fast.
     pub drift: i32,
     /// How far its clock is from the others', in microseconds.
     pub skew: i64,
@@ -131,7 +131,7 @@ pub struct Node {
 /// One client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// What its clock gains, in parts per million.
+    /// The drift of its clock in parts per million; above 0 it runs fast.
     pub drift: i32,
     /// How long it waits for an answer.
     pub timeout: Duration,
@@ -144,7 +144,7 @@ pub struct Machine {
 pub struct Task {
     /// The client it belongs to.
     pub client: usize,
-    /// What it does.
+    /// Its acts, in order.
     pub acts: Vec<Act>,
 }
 
@@ -177,7 +177,7 @@ pub struct Act {
     pub local: u32,
     /// The longest it may be held.
     pub max_hold: Option<Duration>,
-    /// What is done under the lock.
+    /// The steps of the holder under the lock, in order.
     pub section: Vec<Doing>,
     /// How it is given back.
     pub end: End,
@@ -209,7 +209,7 @@ pub enum Cancel {
     Time(Duration),
 }
 
-/// What is done under a lock.
+/// A step of a holder under its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// Time passes; the loss of the lock ends it.
@@ -233,7 +233,7 @@ pub enum End {
     Drop,
 }
 
-/// What is done to a world. Clients are meant by their number.
+/// A fault that hits a world. Clients are named by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A machine stands still for a while.
@@ -264,14 +264,14 @@ pub enum Fault {
     NodeCut(usize, usize, Duration),
 }
 
-/// What a store loses in a restart.
+/// The data that a store loses in a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// No data.
     Nothing,
     /// All data.
     Everything,
-    /// What was written since the snapshot.
+    /// All data written since the snapshot.
     SinceSnapshot,
 }
 

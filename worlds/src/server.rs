@@ -25,11 +25,11 @@ pub struct Fact {
     pub lock: LockKey,
     /// To whose attempt.
     pub owner: OwnerId,
-    /// What.
+    /// The change to that attempt.
     pub change: Change,
 }
 
-/// What can happen to an attempt on the store.
+/// A change to an attempt on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It got a place in the queue.
@@ -76,7 +76,7 @@ pub struct Server {
 /// How many one step grants to here: worlds of a hundred show what befalls thousands.
 const SERVED_AT_ONCE: usize = 8;
 
-/// What a server answers, and what it has others told.
+/// The answers of a server, and the notices that it sends to others, each with the client's channel.
 pub type Carried = (Vec<Answer>, Vec<(Arc<str>, Notice)>);
 
 impl Server {
@@ -248,7 +248,7 @@ impl Server {
         self.records.keys().filter(|key| key.as_str().starts_with(prefix)).cloned().collect()
     }
 
-    /// What it keeps, by lock.
+    /// The records that the server keeps, by lock.
     pub fn records(&self) -> &BTreeMap<LockKey, Record> {
         &self.records
     }

@@ -10,7 +10,7 @@ use super::world::{self, Ending};
 /// No more worlds than this are tried, and none after this long: it is for a reader who waits.
 const PATIENCE: (usize, Duration) = (3000, Duration::from_secs(20));
 
-/// What a world is made from.
+/// The seed or plan that a world is made from.
 pub trait Seedling: Clone + PartialEq {
     /// Lives the world to its end, with its history if that is `traced`.
     fn run(&self, traced: bool) -> Ending;

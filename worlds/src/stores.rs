@@ -1,4 +1,4 @@
-//! What the clients of a world share: one store, or the nodes of a quorum.
+//! The stores that the clients of a world share: one store, or the nodes of a quorum.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -119,7 +119,7 @@ impl Stores {
 }
 
 impl Network {
-    /// Who holds the lock now by the store's clock.
+    /// The holders of the lock now, by the store's clock.
     pub(super) fn holders(&self, key: &LockKey) -> Vec<Holder> {
         self.store(|store| {
             let live = |holder: &&Holder| holder.ends > store.now();

@@ -22,7 +22,7 @@ use super::stores::Stores;
 /// How a world ended.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// What it came to.
+    /// The counts of its events.
     pub figures: Figures,
     /// The promises it broke.
     pub violations: Vec<Violation>,

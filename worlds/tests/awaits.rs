@@ -81,7 +81,7 @@ async fn client(node: &Arc<SimNode>, memory: &Memory, fault: Fault) -> Client {
     Client::builder().runtime(node.clone()).store(store).await.expect("memory connects")
 }
 
-/// Who else is there.
+/// The others that use the lock at the same time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Company {
     Nobody,

@@ -10,7 +10,7 @@ fn sim(arguments: &str) -> Output {
     ended::output(program.args(arguments.split_whitespace()))
 }
 
-/// What a run printed, and its exit code.
+/// Runs `sim`; returns the printed lines and the exit code.
 fn told(arguments: &str) -> (Vec<String>, Option<i32>) {
     let output = sim(arguments);
     assert!(output.stderr.is_empty(), "{output:?}");

@@ -1,4 +1,4 @@
-//! What a fresh machine may lack: how it is found, and how it is installed.
+//! The tools that a fresh machine may lack: how each is found, and how it is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -92,7 +92,7 @@ impl Need {
     }
 }
 
-/// What was looked for, and whether it is there.
+/// The tools that were looked for, and whether each is there.
 pub(crate) struct Machine(BTreeMap<Need, bool>);
 
 impl Machine {

@@ -10,9 +10,9 @@ pub(crate) struct Part {
     pub name: &'static str,
     /// How many seconds it usually takes when all is built. Ten times as long is a hang.
     pub usual: u32,
-    /// What it shows, in a few words.
+    /// The property that it shows, in a few words.
     pub shows: &'static str,
-    /// What it needs beside the Rust toolchain.
+    /// The tools that it needs beside the Rust toolchain.
     pub needs: &'static [Need],
     /// `cargo`, a script of the project, or a program that cargo has built. A `+` is a space inside an argument.
     pub run: &'static [&'static str],

@@ -17,9 +17,9 @@ mod turn;
 use section::Section;
 use turn::Turn;
 
-/// What is measured: acquire and release, waiting as long as it takes.
+/// The operations that are measured: acquire and release, waiting as long as it takes.
 pub(crate) trait Contestant: Clone + Send + Sync + 'static {
-    /// What release needs.
+    /// The value that release needs.
     type Guard: Send;
     /// Gets the lock.
     fn acquire(&self, key: &str) -> impl Future<Output = Self::Guard> + Send;
@@ -124,7 +124,7 @@ async fn parallel<C: Contestant>(contestant: &C, course: &Course) -> Value {
     json!({ "pairs_per_s": done as f64 / begin.elapsed().as_secs_f64() })
 }
 
-/// What one contending task counts.
+/// The counters of one contending task.
 #[derive(Default)]
 struct Tally {
     acquired: AtomicU64,

@@ -1,4 +1,4 @@
-//! What one writes by hand with the crate `tokio-postgres`: two updates of a row, an advisory lock, or a row that a transaction keeps
+//! Locks written by hand with the crate `tokio-postgres`: two updates of a row, an advisory lock, or a row that a transaction keeps
 //! locked. Each task that waits or holds has a connection; they are used again.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 
 use super::course::{Contestant, Course};
 
-/// Who holds the row that is updated.
+/// The holder that is written to the row.
 const OWNER: &str = "0123456789abcdef0123456789abcdef";
 
 /// How it locks.

@@ -1,4 +1,4 @@
-//! What one writes by hand with the crate `redis`: a value of one's own, SET NX PX, and a script that compares and deletes.
+//! A lock written by hand with the crate `redis`: a value of one's own, SET NX PX, and a script that compares and deletes.
 
 use std::time::Duration;
 

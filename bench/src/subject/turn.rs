@@ -1,4 +1,4 @@
-//! Who had the lock last, and when it was let go: in memory, or in a file that several processes share. Only read and
+//! The last holder of the lock and the time it released it: in memory, or in a file that several processes share. Only read and
 //! written under the lock.
 
 use std::fs::File;

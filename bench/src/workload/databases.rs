@@ -57,7 +57,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     Ok(sheets)
 }
 
-/// What a sheet is of.
+/// The title of a sheet: the database, its kind of commit, and the subject.
 fn title(store: Store, database: &Database, what: &str) -> String {
     let waits = match database.commit() {
         Commit::Durable => "a commit waits for the disk",

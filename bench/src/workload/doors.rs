@@ -25,7 +25,7 @@ const ALSO: &[&str] = &[
     "fencelock wasm",
     "redis-semaphore",
 ];
-/// Whose ratio to their language's peer is told without a goal, over the same client of Redis.
+/// The contenders whose ratio to their language's peer, over the same client of Redis, is printed without a goal.
 const BESIDE: &[(&str, &str)] =
     &[("fencelock node", "redis-semaphore"), ("fencelock wasm", "redis-semaphore")];
 /// With so many keys in flight, and who is measured beside them without a goal.
@@ -50,7 +50,7 @@ const TWINS: &[(&str, &str)] = &[
     ("fencelock kotlin", "fencelock"),
     ("fencelock wasm", "fencelock"),
 ];
-/// Whose call that only looks at a guard is measured, and whether it has to take less than a microsecond.
+/// The contenders whose call that only looks at a guard is measured, and whether it has to take less than a microsecond.
 const CROSSINGS: &[(&str, bool)] = &[
     ("fencelock python", true),
     ("fencelock java", true),

@@ -8,7 +8,7 @@ use crate::contender::Contender;
 use crate::report::Bound::AtMost;
 use crate::report::Sheet;
 
-/// What the target counts scripts by; one renews somewhat more.
+/// The number of leases per script by which the target counts; one script renews somewhat more.
 const GROUP: f64 = 500.0;
 
 pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {

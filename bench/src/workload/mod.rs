@@ -101,7 +101,7 @@ impl Workload {
     }
 }
 
-/// What the workloads share.
+/// The state that the workloads share.
 pub(crate) struct Bench {
     pub server: Server,
     pub quick: bool,

@@ -42,7 +42,7 @@ pub(super) async fn measure(
     Ok(vec![number(&figures[0], "p50_us")?, number(&figures[0], "p99_us")?])
 }
 
-/// What the server and a meter count of a pair.
+/// Measures how many round trips, scripts and commands the server and a meter count per pair.
 async fn count(bench: &mut Bench, sheet: &mut Sheet) -> Result<()> {
     let pairs = 1_000;
     let mut words = bench.words();

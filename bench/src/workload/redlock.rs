@@ -10,7 +10,7 @@ use crate::report::Sheet;
 use crate::server::Server;
 
 const MASTERS: usize = 5;
-/// Who has a lock over several masters.
+/// The peers that have a lock over several masters.
 const PEERS: [&str; 4] = ["rslock", "redsync", "node-redlock", "redis-semaphore"];
 /// Nodes that have just started keep out for the longest lease: long enough for a course, and short enough to wait for.
 const LEASE: &str = "ttl=5s&max_ttl=5s";

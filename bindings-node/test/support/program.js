@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** What a machine with other things to do may add. */
+/** The time that a machine with other things to do may add, in milliseconds. */
 export const SLACK = 1_000;
 /** So soon a process ends that has nothing more to do. */
 const END = 300;

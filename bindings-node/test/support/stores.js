@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { Redis } from './redis.js';
 
-/** What holders say of themselves. */
+/** The language that holders state in their description. */
 export const LANGUAGE = process.env.FENCELOCK_LANGUAGE ?? 'node';
 
 /** Those the package has. */

@@ -118,7 +118,7 @@ _connections: WeakSet[_native.Connection] = WeakSet()
 
 @atexit.register
 def _part() -> None:
-    """What is still held when the interpreter exits is freed, if the store answers soon; else its lease ends."""
+    """Frees all that is still held when the interpreter exits, if the store answers soon; else the leases end."""
     end = time.monotonic() + _PARTING
     # Nobody is there to hear of a refusal, and a lease ends by itself.
     with contextlib.suppress(errors.FencelockError):

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, ref
 from . import _native, _waiting, errors
 
 class Loop:
-    """What one event loop has asked for. The core rings a file descriptor that the loop watches: no thread of the core
+    """The operations that one event loop has asked for. The core rings a descriptor that the loop watches: no thread of the core
     ever takes the interpreter's lock."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -12,8 +12,8 @@ from . import errors
 
 
 def greenlets() -> Callable[[int], object] | None:
-    """What waits until a descriptor can be read while the other greenlets of this thread go on; ``None`` where there are none.
-    Neither library is imported: whoever runs greenlets has done that."""
+    """A function that waits until a descriptor can be read while other greenlets of this thread run; ``None`` if there are none.
+    Neither library is imported here: a program that runs greenlets has done that."""
     known: Any = sys.modules.get("gevent._hub_local")
     if known is not None and (hub := known.get_hub_if_exists()) is not None:
         _check_hub(hub)
@@ -51,7 +51,7 @@ def refused() -> errors.FencelockError:
 
 
 class Blocking:
-    """What waits in ``with``."""
+    """The base of objects whose ``with`` waits: ``async with`` is refused."""
 
     def __aenter__(self) -> NoReturn:
         raise refused()

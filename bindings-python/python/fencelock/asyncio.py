@@ -94,7 +94,7 @@ class Guard(Hold):
         return await _loop.submit(self._connection, request)
 
     async def _finish(self, failed: bool) -> Released:
-        """What the end of a block does."""
+        """Gives the guard back at the end of a block."""
         del failed
         return await self.release()
 
@@ -246,7 +246,7 @@ class Lock(Acquirable):
         return await self._link.perform_async(self._look("is_locked"))
 
     async def inspect(self) -> State:
-        """Who holds the lock and who waits."""
+        """The holders of the lock and its waiters."""
         return State.from_json(await self._link.perform_async(self._look("inspect")))
 
 
@@ -259,11 +259,11 @@ class Election(Acquirable):
     back resigns, and a leader that dies is followed by the next candidate in order."""
 
     async def leader(self) -> Leader | None:
-        """Who leads; ``None`` if nobody does."""
+        """The present leader; ``None`` if nobody leads."""
         return Leader.from_json(await self._link.perform_async(self._look("leader")))
 
     async def observe(self) -> AsyncIterator[Leader | None]:
-        """Who leads, at once and at every change, without end."""
+        """Yields the leader, at once and at every change, without end."""
         seen = await self._link.perform_async(self._look("leader"))
         while True:
             yield Leader.from_json(seen)
@@ -358,7 +358,7 @@ class Client(AnyClient[Lock, All, Election, Job, Version]):
         return await self._link.perform_async(json.dumps({"op": "ping"})) / 1000
 
     async def guarantees(self) -> dict[str, Any]:
-        """What this store is able to do, and what this configuration survives, in words. Connects if need be."""
+        """The abilities of this store and the failures that this configuration survives, in words. Connects if need be."""
         return (await self._link.open_async()).guarantees()
 
     async def open(self) -> Self:

@@ -156,7 +156,7 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         return decorate
 
     def stats(self) -> dict[str, int]:
-        """What this client carries: operations under way, guards, attempts and locks. All 0 at rest."""
+        """The numbers of operations under way, guards, attempts and locks that this client carries; all 0 at rest."""
         counts = self._link.here().load()
         return dict(zip(("running", "guards", "entries", "locks"), counts, strict=True))
 
@@ -199,7 +199,7 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
         return self._link.perform(json.dumps({"op": "ping"})) / 1000
 
     def guarantees(self) -> dict[str, Any]:
-        """What this store is able to do, and what this configuration survives, in words. Connects if need be."""
+        """The abilities of this store and the failures that this configuration survives, in words. Connects if need be."""
         return self._link.open().guarantees()
 
     def open(self) -> Self:

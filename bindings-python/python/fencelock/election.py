@@ -10,12 +10,12 @@ from .state import said
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads."""
+    """The leader of an election."""
 
     token: int | None
     """Its fencing token; ``None`` if it is not fencelock's."""
     info: dict[str, Any]
-    """What it said of itself: host, pid, app, language, label."""
+    """The information it gave about itself: host, pid, app, language, label."""
 
     @classmethod
     def from_json(cls, told: dict[str, Any] | None) -> Self | None:
@@ -35,11 +35,11 @@ class Election(Acquirable):
     """
 
     def leader(self) -> Leader | None:
-        """Who leads; ``None`` if nobody does."""
+        """The present leader; ``None`` if nobody leads."""
         return Leader.from_json(self._link.perform(self._look("leader")))
 
     def observe(self) -> Iterator[Leader | None]:
-        """Who leads, at once and at every change, without end."""
+        """Yields the leader, at once and at every change, without end."""
         seen = self._link.perform(self._look("leader"))
         while True:
             yield Leader.from_json(seen)

@@ -1,4 +1,4 @@
-"""What went wrong: one class for each code, all of them a ``FencelockError``."""
+"""The errors of fencelock: one class for each code, all of them a ``FencelockError``."""
 
 from typing import ClassVar
 
@@ -34,7 +34,7 @@ class FencelockError(Exception):
     """The stable kind of the error, the same in every language."""
 
     message: str
-    """What happened and what to do, with the facts."""
+    """The error and the remedy in words, with the facts."""
 
     retryable: bool
     """Whether the same call may succeed later."""
@@ -95,7 +95,7 @@ class AuthenticationError(FencelockError):
 
 
 class ConflictError(FencelockError):
-    """What lies on the store under this name is no such lock, or somebody else changed the value meanwhile."""
+    """The data on the store under this name is not such a lock, or somebody else changed the value meanwhile."""
 
     code = "conflict"
 

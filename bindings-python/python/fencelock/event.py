@@ -1,4 +1,4 @@
-"""What happens to locks, for logs, metrics and whoever observes them."""
+"""The events of locks, for logs, metrics and observers."""
 
 import _thread
 import enum
@@ -17,7 +17,7 @@ from . import _native, errors
 
 
 class EventKind(enum.StrEnum):
-    """What may happen to a lock of a client. The members are strings, too."""
+    """A kind of event that may happen to a lock of a client. The members are strings, too."""
 
     WAITING = "waiting"
     """An acquire has to wait: in the line of this client or in the queue on the store. Told once."""
@@ -47,7 +47,7 @@ class Event:
     """Something that happened to a lock of a client; see ``on_event`` of ``connect``."""
 
     kind: EventKind
-    """What happened."""
+    """The kind of event that happened."""
     name: str
     """The lock."""
     token: int | None
@@ -92,7 +92,7 @@ class Event:
 _WARNINGS = {EventKind.LONG_WAIT, EventKind.TROUBLE, EventKind.LATE_RENEWAL, EventKind.LOST}
 
 Observer = Callable[[Event], object]
-"""Whoever is called with every event of a client."""
+"""A function that is called with every event of a client."""
 
 _LOGGER = logging.getLogger("fencelock")
 

@@ -29,7 +29,7 @@ def tell(lost: errors.FencelockError, error: BaseException | None) -> None:
 
 
 class Hold:
-    """What guards of threads and of coroutines have in common: looks that do not wait.
+    """The common base of guards for threads and for coroutines: calls that do not wait.
 
     In the child of a fork a guard of the parent is inert: it is not held there, and giving it back does nothing.
     """
@@ -127,14 +127,14 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
         return self._connection.perform(request)
 
     def _finish(self, failed: bool) -> Released:
-        """What the end of a block does."""
+        """Gives the guard back at the end of a block."""
         del failed
         return self.release()
 
     def _exit(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What ``__exit__`` does, unless a signal comes in between."""
+        """Does the work of ``__exit__``, unless a signal comes in between."""
         if self._grant.is_given_back():
             return
         released = self._finish(failed=kind is not None)

@@ -28,7 +28,7 @@ class JobState:
     heard: float
     """When it was last heard of."""
     info: dict[str, Any]
-    """What it said of itself."""
+    """The information it gave about itself."""
 
     @classmethod
     def from_json(cls, told: dict[str, Any] | None) -> Self | None:

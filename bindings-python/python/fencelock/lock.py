@@ -131,7 +131,7 @@ class Lock(Acquirable):
         return self._link.perform(self._look("is_locked"))
 
     def inspect(self) -> State:
-        """Who holds the lock and who waits."""
+        """The holders of the lock and its waiters."""
         return State.from_json(self._link.perform(self._look("inspect")))
 
 

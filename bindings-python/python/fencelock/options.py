@@ -22,7 +22,7 @@ class OptionRow(TypedDict):
     scope: Literal["lock", "client"]
     """Where it may be given: for a client and each of its locks, or for a client only."""
     doc: str
-    """What it means."""
+    """The description of the option."""
 
 
 TABLE: tuple[OptionRow, ...] = tuple(json.loads(_native.options()))
@@ -30,7 +30,7 @@ TABLE: tuple[OptionRow, ...] = tuple(json.loads(_native.options()))
 
 
 class LockOptions(TypedDict, total=False):
-    """What may be said of one lock."""
+    """The options of one lock."""
 
     ttl: Time
     """Length of the lease. If the holder dies, the lock is free again after at most this time. Default: `30s`."""
@@ -83,7 +83,7 @@ class LockOptions(TypedDict, total=False):
 
 
 class ClientOptions(LockOptions, total=False):
-    """What may be said of a client: its own options, and defaults of its locks."""
+    """The options of a client: its own, and the defaults of its locks."""
 
     prefix: str
     """Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the lock

@@ -1,4 +1,4 @@
-"""What people see who look at a lock. Times are in seconds."""
+"""The state of a lock, for people who look at it. Times are in seconds."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ._values import seconds
 
 
 def said(info: Any) -> dict[str, Any]:
-    """What somebody said of itself: host, pid, app, language, label, metadata. It comes as JSON or as its text."""
+    """The information that a client gave about itself: host, pid, app, language, label, metadata. It comes as JSON or text."""
     told: Any = json.loads(info or "{}") if isinstance(info, str) else info
     return cast(dict[str, Any], told) if isinstance(told, dict) else {}
 
@@ -22,11 +22,11 @@ class Holder:
     token: int | None
     """Its fencing token; ``None`` for a holder that is not fencelock's."""
     left: float | None
-    """What is left of its lease; ``None`` if it has no end."""
+    """The time left of its lease; ``None`` if it has no end."""
     held_for: float | None
     """How long it has held; ``None`` if the store does not know."""
     info: dict[str, Any]
-    """What it said of itself: host, pid, app, language, label, metadata."""
+    """The information it gave about itself: host, pid, app, language, label, metadata."""
 
 
     @classmethod
@@ -50,7 +50,7 @@ class Waiter:
     waiting_for: float
     """How long it has been in the queue."""
     info: dict[str, Any]
-    """What it said of itself."""
+    """The information it gave about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class State:
     """A lock as it lies on the store."""
 
     kind: str
-    """What it is in use as."""
+    """The kind that it is in use as."""
     holders: tuple[Holder, ...]
     """The present holders, in the order of their tokens."""
     last: int

@@ -33,7 +33,7 @@ class Swapped:
     version: int | None
     """Its new version, if it was written."""
     there: Snapshot | None
-    """What is there instead, if it was not; ``None`` if nothing is."""
+    """The value that is there instead, if it was not written; ``None`` if there is none."""
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:

@@ -28,7 +28,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 pub(super) struct Wishes<'a>(Vec<(&'a str, Value)>);
 
 impl<'a> Wishes<'a> {
-    /// What `--option` says, and the flags that are options, as far as they were given.
+    /// The options of `--option`, and the flags that are options, as far as they were given.
     pub(super) fn of(
         named: &'a [String],
         flags: impl IntoIterator<Item = (&'a str, Option<Value>)>,
@@ -170,7 +170,7 @@ pub(super) async fn supervise(
     supervisor.watch(signals).await.map_err(system)
 }
 
-/// What is said of an end that was no success.
+/// The messages for an end that was no success.
 pub(super) struct Words {
     pub lost: &'static str,
     pub unconfirmed: &'static str,

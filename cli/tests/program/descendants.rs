@@ -183,7 +183,7 @@ fn descendants_are_asked_to_end_with_the_command_and_keep_the_lock_until_then() 
     }
 }
 
-/// What does not end is killed; it would work on without the lock.
+/// A descendant that does not end is killed; it would work on without the lock.
 #[test]
 fn descendants_that_do_not_end_when_asked_are_killed() {
     let (scene, run) = work(&[], STUBBORN, "timeout 50 sh worker; true");

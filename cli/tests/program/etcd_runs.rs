@@ -1,4 +1,4 @@
-//! What the program does on etcd alone.
+//! Tests of the program for etcd alone.
 #![cfg(target_os = "linux")]
 
 use crate::scene;

@@ -118,7 +118,7 @@ fn since_is_the_moment_of_the_grant() {
     assert!(listed >= before - Duration::from_secs(1) && listed <= after + late, "{row}");
 }
 
-/// What is shown of locks, without what changes from one look to the next.
+/// The fields shown of locks, without those that change from one look to the next.
 fn settled(mut lock: Value) -> Value {
     fn settle(value: &mut Value) {
         match value {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use scene::{Scene, until};
 
-/// Whoever is told to end does so within this time, in the median.
+/// The time within which a command that is asked to end does so, in the median.
 const PROMPT: Duration = Duration::from_millis(200);
 
 #[test]

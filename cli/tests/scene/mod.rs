@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What has not happened by then will not happen.
+/// The longest wait: an event that has not happened by then will not happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A directory with a store in a file.

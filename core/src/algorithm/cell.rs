@@ -34,7 +34,7 @@ impl Core {
         self.store.cells().ok_or_else(Error::no_cells)
     }
 
-    /// What lies in a cell.
+    /// Reads the content of a cell.
     pub(crate) async fn look(&self, key: &CellKey) -> Result<Look> {
         self.check_open()?;
         let read = async { self.cells(key)?.read(key).await };
@@ -45,7 +45,7 @@ impl Core {
     ///
     /// A change that was not answered is sent again as it is: it expects the same version, which never comes back once
     /// it has been replaced, so that at most one of its copies is carried out. The trail then tells whether one was.
-    /// What is still not known at `until` is an unknown outcome.
+    /// A change that is still in doubt at `until` has an unknown outcome.
     pub(crate) async fn swap(&self, change: &Change, until: Instant) -> Result<Swap, Failure> {
         let named = |failure: Failure| Failure {
             error: failure.error.with("name", &*change.key.name),
@@ -127,7 +127,7 @@ impl Core {
     }
 }
 
-/// What became of a change that was answered with what lies there instead. An earlier copy may have been carried out: one
+/// The result of a change whose answer was the present state instead. An earlier copy may have been carried out: one
 /// that was not answered (`doubtful`), or one that a transport made without being asked.
 fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> {
     if doubtful && change.key.table.is_some() && look.version() != change.expected {

@@ -24,7 +24,7 @@ pub(crate) struct Local {
     pub token: Token,
 }
 
-/// What a waiter in line is told. `A` is an attempt at the lock.
+/// A message to a waiter in line. `A` is an attempt at the lock.
 pub(crate) enum LineMessage<A> {
     /// Ask the store, for yourself and all behind you; an attempt under way comes with it.
     Lead(Option<A>),
@@ -42,7 +42,7 @@ pub(crate) enum Admission<A> {
     Refused,
 }
 
-/// What the end of a local hold leads to.
+/// The consequence of the end of a local hold.
 pub(crate) enum Next<A> {
     /// It went to the next in line.
     Passed,
@@ -199,7 +199,7 @@ impl<A> Cohorts<A> {
         Local { token: hold.token, hold, number }
     }
 
-    /// What the one who asks the store has learned.
+    /// Notes the newest reason why the waiter who asks the store does not have the lock.
     pub(crate) fn learn(&mut self, lock: &LockId, reason: Reason) {
         if let Some(Cohort { front: Front::Leading(known), .. }) = self.by_lock.get_mut(lock) {
             *known = reason;
@@ -214,7 +214,7 @@ impl<A> Cohorts<A> {
         }
     }
 
-    /// Who stands in line for this lock, for people who look.
+    /// The waiters in line for this lock, for people who look.
     pub(crate) fn in_line(&self, lock: &LockId, now: Instant) -> Vec<WaiterView> {
         let view = |waiting: &LineWaiter<A>| WaiterView {
             mode: waiting.request.mode,

@@ -1,4 +1,4 @@
-//! What the holds, tickets and waiters of one client share, and the two tasks that serve them.
+//! The state that the holds, tickets and waiters of one client share, and the two tasks that serve them.
 
 use std::mem;
 use std::sync::Arc;

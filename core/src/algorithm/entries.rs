@@ -95,7 +95,7 @@ impl Entries {
         self.find(owner).map(|slot| &mut self[slot])
     }
 
-    /// What lies there, if it is still this owner's.
+    /// The entry in this slot, if it is still this owner's.
     pub(super) fn at(&mut self, slot: Slot, owner: OwnerId) -> Option<&mut Tracked> {
         self.all.get_mut(slot.index()).filter(|entry| entry.stage.owner() == Some(owner))
     }

@@ -10,7 +10,7 @@ use super::lock_id::LockId;
 use crate::fence::Token;
 use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
 
-/// What an acquire asks for, apart from how long it waits.
+/// The parameters of an acquire, apart from how long it waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// How to hold it.
@@ -27,12 +27,12 @@ pub(crate) struct Request {
     pub open: bool,
     /// How often the hold may pass on inside this client.
     pub local: u32,
-    /// Who asks, as JSON.
+    /// The information about the client that asks, as JSON.
     pub info: std::sync::Arc<str>,
 }
 
 impl Request {
-    /// What is asked of the store.
+    /// The Take that asks the store for it.
     pub(crate) fn take(&self, wait: bool, floor: Token) -> Take {
         let Self { mode, limit, ttl, ref info, .. } = *self;
         Take { mode, limit, ttl, wait, block: self.block(), floor, info: info.clone() }

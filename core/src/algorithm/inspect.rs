@@ -11,7 +11,7 @@ impl Core {
         Ok(!self.look_at(lock, Action::Peek).await?.holders.is_empty())
     }
 
-    /// What lies on the store, and who waits in this client.
+    /// The state of the lock on the store, with the waiters in this client.
     pub(crate) async fn inspect(&self, lock: &LockId) -> Result<LockState> {
         let mut state = self.look_at(lock, Action::Read).await?;
         let now = self.runtime.now();

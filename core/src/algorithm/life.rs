@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What may have happened to a hold. Each happens once, and none is taken back.
+/// An event that may have happened to a hold. Each happens once, and none is taken back.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(super) enum LifeFlag {

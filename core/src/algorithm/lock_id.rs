@@ -1,8 +1,8 @@
-//! What an acquire is aimed at: a lock on the store, as one kind.
+//! The target of an acquire: a lock on the store, as one kind.
 
 use crate::port::{Action, Kind, LockKey, OwnerId, Step};
 
-/// What the key of a job's lock begins with. No user's name begins so.
+/// The beginning of the key of a job's lock. No user's name begins so.
 const JOB: &str = "fencelock:job:";
 
 /// A lock on the store, and what it is used as. Waiters and holds of one client meet under it.

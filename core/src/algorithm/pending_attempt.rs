@@ -22,7 +22,7 @@ pub(super) struct PendingAttempt {
     /// The furthest end that was ever asked for, answered or not.
     pub(super) asked: Instant,
     pub(super) progress: Progress,
-    /// Whoever waits for the ticket to become something else.
+    /// The waker of the task that waits for the ticket to become something else.
     pub(super) waiter: Option<Waker>,
     /// Whether a grant came too late, and the waiter has not been told.
     pub(super) late: bool,
@@ -50,7 +50,7 @@ pub(super) struct WaitState {
     pub(super) poll: Duration,
 }
 
-/// What a "still waiting" leads to.
+/// The consequences of a "still waiting".
 pub(super) struct Queued {
     /// A grant that was pushed before the answer came.
     pub(super) early: Option<(Tokens, Duration)>,
@@ -58,13 +58,13 @@ pub(super) struct Queued {
     pub(super) look: Instant,
 }
 
-/// What a pushed grant means.
+/// The meaning of a pushed grant.
 pub(super) enum Push {
     /// The answer to the Take decides.
     Kept,
     /// It is no grant of this wait.
     Stale,
-    /// What is left of it is not worth beginning with: a Refresh renews it.
+    /// Too little is left of it to begin with: a Refresh renews it first.
     RenewFirst,
     /// The lock is granted, for a lease that counts from `since`.
     Granted { since: Instant },

@@ -25,7 +25,7 @@ impl Reason {
         }
     }
 
-    /// What a wait fails with that ends now, with these holders.
+    /// The error of a wait that ends now, with these holders.
     pub(crate) fn into_error(self, holders: &[HolderView]) -> Error {
         let error = match self {
             Self::Trouble(error) => return *error,

@@ -1,6 +1,6 @@
-//! What this client has given back lately. A server that takes over may not know it yet: the last writes of the one before
-//! are lost with it, whatever it had confirmed. So it is given back once more when the store comes back, and when the store
-//! grants a ticket that has ended.
+//! Tickets and holds that this client has given back lately. A server that takes over may not know it yet: the last writes of the
+//! one before are lost with it, whatever it had confirmed. So they are given back once more when the store comes back, and when
+//! the store grants a ticket that has ended.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};

@@ -18,7 +18,7 @@ use super::lock_id::LockId;
 use crate::error::{Code, Error, Result};
 use crate::runtime::sync::Mutex;
 
-/// What the users of one scope hold, and how often.
+/// The locks that the users of one scope hold, and how often.
 #[derive(Default)]
 pub(crate) struct Counts {
     entries: Mutex<BTreeMap<LockId, ScopeEntry>>,
@@ -138,7 +138,7 @@ impl Core {
     }
 }
 
-/// What a scope says to one more who wants in.
+/// The answer of a scope to one more user who asks for the lock.
 enum Reentry {
     /// It holds the lock.
     Again(Local),

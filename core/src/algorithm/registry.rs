@@ -1,4 +1,4 @@
-//! What the renewer knows: every attempt, ticket and hold of the client, and when each is next looked at.
+//! The renewer's state: every attempt, ticket and hold of the client, and when each is next looked at.
 
 use std::sync::Arc;
 use std::time::Duration;

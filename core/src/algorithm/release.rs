@@ -17,7 +17,7 @@ use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
 use crate::port::{Action, Answer, Instant, Outcome, OwnerId};
 use crate::released::Released;
 
-/// What became of a hold that was given up.
+/// The result of giving up a hold.
 pub(crate) enum GivenUp {
     /// The next one inside has it.
     Passed,
@@ -147,7 +147,7 @@ impl Core {
         self.freed(&hold, answer)
     }
 
-    /// What the answer to a Free means.
+    /// The result of a release, by the answer to its Free.
     fn freed(&self, hold: &Hold, answer: Option<Answer>) -> Released {
         match answer {
             Some(Ok(outcome)) => {

@@ -1,4 +1,4 @@
-//! What the renewer sends: the steps that are due, as one batch.
+//! The steps that the renewer sends: those that are due, as one batch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ const BATCH: usize = 1200;
 /// stores that does not answer.
 const PACE: Duration = Duration::from_millis(100);
 
-/// What the renewer's task has to do now.
+/// The work that the renewer's task has to do now.
 #[derive(Default)]
 pub(crate) struct Work {
     /// One batch.
     pub steps: Vec<Step>,
-    /// Whose steps they are.
+    /// The owner of each step, and the slot of its entry.
     pub asked: Vec<BatchEntry>,
     /// Holds whose claim ended by the clock.
     pub lost: Vec<Arc<Hold>>,
@@ -32,7 +32,7 @@ pub(crate) struct Work {
     pub more: bool,
 }
 
-/// Whose a step of a batch is, and where it lies.
+/// The owner of a step of a batch, and the slot of its entry.
 #[derive(Clone, Copy)]
 pub(crate) struct BatchEntry {
     pub(super) owner: OwnerId,

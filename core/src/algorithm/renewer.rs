@@ -26,7 +26,7 @@ pub(crate) struct Renewer {
     shut: AtomicBool,
 }
 
-/// What an answer means for a hold.
+/// The effect of an answer on a hold.
 pub(crate) enum News {
     Lost(Arc<Hold>),
     Renewed(Arc<Hold>),

@@ -1,4 +1,4 @@
-//! What is refused of a lease that lives with its client's session.
+//! Refusals of requests for a lease that lives with its client's session.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who holds a lock that is not granted in time: asked shortly before the wait ends, so that its error says it.
+//! The holders of a lock that is not granted in time: asked for shortly before the wait ends, so that its error names them.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -46,7 +46,7 @@ impl Election {
         Ok(leads.map(|inner| self.leadership(inner)))
     }
 
-    /// Who leads now.
+    /// The present leader; `None` if nobody leads.
     pub fn leader(&self) -> Result<Option<Leader>> {
         self.runtime.run(self.inner.leader())?
     }
@@ -99,7 +99,7 @@ pub struct Observer {
 impl Iterator for Observer {
     type Item = Result<Option<Leader>>;
 
-    /// Who leads: at once at first, then when that has changed.
+    /// The leader: at once at first, then after each change.
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.runtime.run(self.inner.changed()).and_then(|leader| leader))
     }

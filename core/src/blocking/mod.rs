@@ -240,7 +240,7 @@ impl Lock {
         WithError::judge(ended, held)
     }
 
-    /// Who holds the lock and who waits for it.
+    /// The holders of the lock and its waiters.
     pub fn inspect(&self) -> Result<LockState> {
         self.runtime.run(self.inner.inspect())?
     }

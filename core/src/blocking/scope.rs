@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Lock;
 use crate::runtime::InlineRuntime;
 
-/// Whoever holds a lock in a scope may enter again; see [`fencelock::Scope`](crate::Scope). It is not bound to a thread.
+/// A scope: a lock that is held in it may be acquired again; see [`fencelock::Scope`](crate::Scope). It is not bound to a thread.
 ///
 /// ```
 /// let client = fencelock::blocking::connect("memory:blocking-scope")?;

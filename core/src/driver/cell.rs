@@ -12,13 +12,13 @@ use crate::port::{Cell, CellKey, Change, Failure, Look, Mark, Swap, Version};
 /// A cell and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellRecord {
-    /// What is told of it.
+    /// The cell as readers see it.
     pub cell: Cell,
     /// The moment from which on it counts as absent, in µs; `u64::MAX`: never.
     pub ends: u64,
 }
 
-/// What is there at `now`.
+/// The cell at `now`, which is absent once it has ended.
 pub fn look(record: Option<&CellRecord>, now: u64) -> Look {
     let record = record.filter(|record| now < record.ends);
     Look { cell: record.map(|record| record.cell.clone()), clock: now }
@@ -69,7 +69,7 @@ pub fn swap_above(record: &mut Option<CellRecord>, change: &Change, now: u64, fl
 pub(super) struct CellTable(BTreeMap<CellKey, CellRecord>);
 
 impl CellTable {
-    /// What lies under this key at `now`.
+    /// The cell under this key at `now`.
     pub(super) fn look(&self, key: &CellKey, now: u64) -> Look {
         look(self.0.get(key), now)
     }

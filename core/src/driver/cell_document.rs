@@ -28,7 +28,7 @@ pub(super) fn written(record: &CellRecord) -> Result<Vec<u8>> {
     serde_json::to_vec(&document).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// What a value holds.
+/// Reads the record of a cell from the value under its key.
 pub(super) fn read(value: &[u8], key: &str) -> Result<CellRecord> {
     let foreign = |reason: String| {
         let message = "what lies under the key of this value is not as fencelock wrote it; find out who changed it, or choose another name";

@@ -25,7 +25,7 @@ pub(super) fn shown(hosts: &[impl fmt::Display]) -> String {
     hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// What `host` makes of the host of the URL, and of those behind it, each as a URL of its own.
+/// Calls `host` with the URL, and with a URL made for each of the other hosts; answers the results in order.
 pub(super) fn each<H>(
     url: &Url,
     others: &[String],

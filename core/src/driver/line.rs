@@ -1,4 +1,4 @@
-//! What an entry says of itself on a store with sessions, as its value.
+//! The value of an entry on a store with sessions, by which the entry describes itself.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Line {
         Self { mode, limit, info: info.clone() }
     }
 
-    /// What is known of an entry of another program that holds in this mode.
+    /// The values assumed for an entry of another program that holds in this mode.
     pub(super) fn foreign(mode: Mode) -> Self {
         Self { mode, limit: 1, info: "".into() }
     }

@@ -6,7 +6,7 @@ use url::Url;
 use super::hosts::{Host, each};
 use crate::error::{Error, Result};
 
-/// What a URL says of a cluster.
+/// The parts of a cluster's URL.
 pub(super) struct Members {
     pub(super) hosts: Vec<Host>,
     /// A name and a password.

@@ -68,7 +68,7 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-/// What memory survives.
+/// The guarantees of a lock in memory, in words.
 const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
         "a task ends or panics without a release",

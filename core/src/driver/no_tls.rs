@@ -1,4 +1,4 @@
-//! What stands for TLS in a build without it.
+//! The stand-in for TLS in a build without it.
 
 #[cfg(any(feature = "etcd", feature = "postgres", feature = "redis", feature = "zookeeper"))]
 use tokio::net::TcpStream;

@@ -4,7 +4,7 @@ use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::Failure;
 
-/// What whoever asks for a token is told when there is none.
+/// The error message for a client that asks for a token when none is left.
 pub(crate) const NO_TOKEN_LEFT: &str = "no token is left below 2^53: the store's clock was beyond the year 2255 once; set it right, then delete what the store keeps under this name";
 
 /// Whether a token can be drawn after `last` at `now`.

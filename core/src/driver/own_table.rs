@@ -134,7 +134,7 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::invalid("on_table", message.into())
 }
 
-/// What a row shows, with its value as JSON.
+/// The cell that a row shows, with its value as JSON.
 pub(super) fn look(version: Option<i64>, value: &str, clock: u64) -> Result<Look> {
     let version = version.and_then(|number| u64::try_from(number).ok());
     let version = Version::new(version.ok_or_else(no_version)?);

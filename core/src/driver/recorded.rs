@@ -18,7 +18,7 @@ use crate::port::{
 /// The most steps of one transaction, so that no lock's record is kept from others for long.
 const PART: usize = 24;
 
-/// What one lock's record is, or why it cannot be read. The others are not concerned.
+/// The record of one lock, or why it cannot be read. The other locks are not concerned.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The lock.
@@ -27,12 +27,12 @@ pub struct Loaded {
     pub record: Result<Record, Failure>,
 }
 
-/// What is to be told once a change is safely stored, each with the channel of the client that is told.
+/// The notices to send once a change is safely stored, each with the channel of the client that gets it.
 pub type Told = Vec<(Arc<str>, Notice)>;
 
 /// Records of locks, replaced at a moment of the store's own clock.
 ///
-/// What a lock in it does is [`Recorded`]'s; this only locks, reads and writes.
+/// [`Recorded`] implements the steps of locks on it; this only locks, reads and writes.
 pub trait RecordStore: MaybeSend + MaybeSync + 'static {
     /// [`LeaseStore::capabilities`].
     fn capabilities(&self) -> Capabilities;

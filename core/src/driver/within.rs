@@ -8,7 +8,7 @@ use futures_util::future::{Either, select};
 
 use crate::port::RuntimeHandle;
 
-/// What comes of this work; `None` if it takes longer than the limit. Then it is dropped.
+/// The result of this work; `None` if it takes longer than the limit. Then it is dropped.
 pub(in crate::driver) async fn within<T>(
     runtime: &RuntimeHandle,
     limit: Duration,

@@ -14,9 +14,9 @@ use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
-/// What a host that is woken by one event loop needs: one for each loop. All numbers are its own.
+/// The environment of a host that is woken by one event loop: one for each loop. All numbers are its own.
 ///
-/// What is asked for begins when it is [set off](Environment::set_off), at the end of the loop's turn, with all else that the
+/// An operation begins when it is [set off](Environment::set_off), at the end of the loop's turn, with all others that the
 /// turn has asked for.
 ///
 /// An operation's number is 0 when the environment has ended; then nobody is left who could ask.
@@ -196,7 +196,7 @@ impl Environment {
         checked.err().map(|error| json!(error).to_string())
     }
 
-    /// What is known of a client without asking the store, as JSON: `guarantees`, `options` by name, and what it carries
+    /// The data of a client as JSON, known without asking the store: `guarantees`, `options` by name, and what it carries
     /// (`load`).
     pub fn about(&self, client: u64) -> String {
         let pump = self.pump.lock();

@@ -46,7 +46,7 @@ impl Feed {
         self.news.notify(usize::MAX);
     }
 
-    /// What happened since the last time, as a list, once there is something; an empty one when nobody listens any more.
+    /// The events since the last call, as a list, once there is one; an empty list when nobody listens any more.
     pub async fn news(&self) -> Value {
         loop {
             let news = self.news.listen();

@@ -1,4 +1,4 @@
-//! What stands behind a number.
+//! The guards and runs behind the numbers of a facade.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl HeldItem {
         }
     }
 
-    /// What to say to somebody who took it for another sort.
+    /// The error for a caller that took it for another sort.
     pub(super) fn wrong_sort(&self) -> Error {
         let message = match self {
             Self::Guard(_) | Self::All(_) => "this is no run of a job; release it",

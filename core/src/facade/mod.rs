@@ -64,7 +64,7 @@ pub struct Facade {
     shared: Arc<Shared>,
 }
 
-/// What a client carries.
+/// The numbers of operations, guards and locks that a client carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Load {
     /// Operations under way.
@@ -79,7 +79,7 @@ pub struct Load {
     pub locks: usize,
 }
 
-/// What operations under way know of their facade.
+/// The state of a facade that its operations under way share.
 #[derive(Default)]
 struct Shared {
     state: Mutex<FacadeState>,
@@ -161,7 +161,7 @@ impl Facade {
         (state.running.len(), state.held.len())
     }
 
-    /// What the client carries, and the pump that its operations go through: all 0 at rest.
+    /// The load of the client, and of the pump that its operations go through; all 0 at rest.
     pub fn load(&self, pump: Option<&Pump>) -> Load {
         let ((running, guards), (entries, locks)) = (self.unfinished(), self.client.stats());
         let done = pump.map_or(0, |pump| pump.load().1);
@@ -198,8 +198,8 @@ impl Facade {
         })
     }
 
-    /// What an operation does, begun at once: whoever gives a guard back does not hold it from here on. Nowhere in it does
-    /// a panic get out.
+    /// The work of an operation, begun at once: a guard that is given back is not held from here on. No panic gets out of it:
+    /// it becomes an error.
     fn begun(&self, operation: Operation) -> Work {
         match catch_unwind(AssertUnwindSafe(|| self.work(operation))) {
             Ok(work) => Box::pin(unpanicking(work)),
@@ -250,10 +250,10 @@ impl Facade {
 /// Options by name.
 type Named = Map<String, Value>;
 
-/// What an operation does.
+/// The work of an operation.
 type Work = BoxFuture<'static, Result<Yield>>;
 
-/// What comes of an operation.
+/// The result of an operation.
 enum Yield {
     Answer(Answer),
     /// Not yet anybody's: dropped, it is taken back.
@@ -301,7 +301,7 @@ async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(defect(&*panic)))
 }
 
-/// What may not have been granted: null then.
+/// A hold that may not have been granted: null then.
 impl From<Option<HeldItem>> for Yield {
     fn from(held: Option<HeldItem>) -> Self {
         held.map_or_else(|| Value::Null.into(), Self::from)

@@ -1,4 +1,4 @@
-//! What a binding can ask for.
+//! The operations that a binding can ask for.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ pub enum Operation {
         /// The guard's number.
         guard: u64,
     },
-    /// Who holds a lock and who waits. Completes with the state.
+    /// Show the holders of a lock and its waiters. Completes with the state.
     Inspect {
         /// The lock.
         name: String,
@@ -170,7 +170,7 @@ pub enum Operation {
         /// The version.
         expected: u64,
     },
-    /// What an update does after so many tries that came too late: completes with null after a short random pause, or
+    /// Pause an update after so many tries that came too late: completes with null after a short random pause, or
     /// with the error `conflict` when there were too many.
     BackOff {
         /// The value's name.
@@ -226,7 +226,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<Value>,
     },
-    /// Who leads. Completes with a [`Leader`](crate::Leader) or null.
+    /// Name the leader. Completes with a [`Leader`](crate::Leader) or null.
     Leader {
         /// The election.
         name: String,
@@ -238,7 +238,7 @@ pub enum Operation {
         /// Options by name.
         #[serde(default)]
         options: Map<String, Value>,
-        /// What the last one completed with; without it, the answer comes at once.
+        /// The result of the last one; without it, the answer comes at once.
         #[serde(default, deserialize_with = "given")]
         seen: Seen,
     },
@@ -328,7 +328,7 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
     Option::deserialize(from).map(Some)
 }
 
-/// What an operation completes with. As JSON it is what stands inside.
+/// The result of an operation. As JSON it is the value inside.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
@@ -350,7 +350,7 @@ impl Answer {
     }
 }
 
-/// What an acquire, a start or a campaign completes with.
+/// The result of an acquire, a start or a campaign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Granted {
     /// The guard's number, for release, extend and lost.

@@ -50,7 +50,7 @@ struct Shared {
 struct PumpState {
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
-    /// What waits to be set off; none where that is done at once.
+    /// The operations that wait to be set off; `None` where that is done at once.
     gathered: Option<Vec<BoxFuture<'static, ()>>>,
     /// How many tasks were set off that have not begun all of their operations.
     beginning: usize,

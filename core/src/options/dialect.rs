@@ -15,7 +15,7 @@ pub enum Dialect {
     Auto,
     /// Redis: a string key, this prefix and the name, whose value is the owner id.
     Plain {
-        /// What stands before the name.
+        /// The text before the name.
         prefix: String,
     },
     /// Redis: as Redisson keeps its locks.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Times;
 use crate::error::{Error, Result};
 
-/// What a commit on a database waits for.
+/// The event that a commit on a database waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {

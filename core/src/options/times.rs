@@ -17,7 +17,7 @@ pub enum Times {
 }
 
 impl Times {
-    /// What a time must be.
+    /// The accepted form of a time, in words.
     pub(super) fn form(self) -> &'static str {
         match self {
             Self::Milliseconds => {

@@ -1,8 +1,8 @@
-//! What a store can do, and what it survives.
+//! The abilities of a store, and the failures that it survives.
 
 use serde::{Deserialize, Serialize};
 
-/// What a store is able to do, and how long its tokens last.
+/// The abilities of a store, and how long its tokens last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -10,7 +10,7 @@ pub struct Capabilities {
     pub store: &'static str,
     /// How far the order of tokens reaches.
     pub fence: Fence,
-    /// What a lease on this store belongs to.
+    /// The thing that a lease on this store belongs to.
     pub life: Life,
     /// Dialects this store speaks beside its own layout.
     pub dialects: &'static [&'static str],
@@ -20,18 +20,18 @@ pub struct Capabilities {
     pub own_tables: bool,
     /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
     pub unordered: Option<&'static str>,
-    /// What is set up on the store so that a promise is not kept, if anything was found: [`LeaseStore::warning`](super::LeaseStore::warning), for a client.
+    /// The setup of the store that breaks a promise, if one was found: [`LeaseStore::warning`](super::LeaseStore::warning), for a client.
     pub warning: Option<&'static str>,
-    /// What this store and configuration survive, in words.
+    /// The failures that this store and configuration survive, in words.
     pub guarantees: &'static [Guarantee],
 }
 
-/// What becomes of the promises when something fails.
+/// The effect of one kind of failure on the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Guarantee {
-    /// What fails.
+    /// The failure.
     pub when: &'static str,
-    /// What then holds, and what covers the rest.
+    /// The promises that still hold then, and what covers the rest.
     pub then: &'static str,
 }
 
@@ -101,7 +101,7 @@ pub enum Fence {
     ClockBounded,
 }
 
-/// What a lease belongs to, and so what renews it.
+/// The thing that a lease belongs to; it decides what renews the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

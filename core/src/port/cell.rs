@@ -16,7 +16,7 @@ use crate::error::Result;
 /// A cell as the store sees it. Cells of different families never meet, whatever their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CellKey {
-    /// What it is for.
+    /// Its purpose.
     pub family: Family,
     /// Its name.
     pub name: Arc<str>,
@@ -24,7 +24,7 @@ pub struct CellKey {
     pub table: Option<Arc<str>>,
 }
 
-/// What a cell is for.
+/// The purpose of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// A value of the user's, with its version.
@@ -84,7 +84,7 @@ impl fmt::Display for Version {
 pub struct Mark {
     /// The version it made.
     pub version: Version,
-    /// Who made it.
+    /// The writer that made it.
     pub writer: OwnerId,
 }
 
@@ -105,7 +105,7 @@ impl Cell {
         self.trail.first().map_or(Version(0), |mark| mark.version)
     }
 
-    /// What became of a change that expected `expected`, by this writer: the version it made, or `None` if it was not
+    /// The result of a change that expected `expected`, by this writer: the version it made, or `None` if it was not
     /// carried out and never will be; an error if too much has happened since to tell.
     pub fn fate(
         &self,
@@ -129,7 +129,7 @@ impl Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untold;
 
-/// What a look at a cell shows.
+/// The result of a look at a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     /// The cell; `None` if there is nothing, not even the memory of a deletion.
@@ -139,7 +139,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// What a change of this state has to expect.
+    /// The version that a change of this state has to expect.
     pub fn version(&self) -> Option<Version> {
         self.cell.as_ref().map(Cell::version)
     }
@@ -157,7 +157,7 @@ pub struct Change {
     pub key: CellKey,
     /// The version it must have; `None`: there must be nothing.
     pub expected: Option<Version>,
-    /// Who changes it: by this the trail tells whether a change whose answer was lost has been carried out.
+    /// The writer of the change: by this the trail shows whether a change whose answer was lost has been carried out.
     pub writer: OwnerId,
     /// The new value; `None` deletes.
     pub value: Option<Arc<str>>,
@@ -192,9 +192,9 @@ pub enum Swap {
 
 /// A store of cells.
 ///
-/// What each call means is defined by the model, [`driver::cell`](crate::driver::cell); every driver is tested against it.
+/// The model, [`driver::cell`](crate::driver::cell), defines the meaning of each call; every driver is tested against it.
 pub trait CellStore: MaybeSend + MaybeSync + 'static {
-    /// What lies there now, and what the store's clock shows.
+    /// Reads the cell and the store's clock.
     fn read(&self, key: &CellKey) -> impl Future<Output = Result<Look>> + MaybeSend;
 
     /// Replaces the value if the version is the one expected, in one step. A change is never sent twice by the driver,

@@ -1,4 +1,4 @@
-//! What a step names: the lock, and the attempt that wants it.
+//! The names in a step: the lock, and the attempt that wants it.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -52,15 +52,15 @@ pub struct Step {
     pub lock: LockKey,
     /// The attempt that asks.
     pub owner: OwnerId,
-    /// What the lock is used as. A step of another kind than the lock is in use as changes nothing: a Take answers
+    /// The kind that the lock is used as. If the lock is in use as another kind, the step changes nothing: a Take answers
     /// `Conflict`, all others `Gone`.
     pub kind: Kind,
-    /// What it asks for.
+    /// The action that the attempt asks for.
     pub action: Action,
 }
 
-/// What a step does. Every action first removes what has ended by the store's clock; all but `Read` then *settle*: as
-/// long as the head of the queue may hold beside whoever holds, it is granted and its client is told.
+/// The action of a step. Every action first removes what has ended by the store's clock; all but `Read` then *settle*: as
+/// long as the head of the queue may hold beside the present holders, it is granted and its client is notified.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait), `Gone` (this owner id has a tombstone) or
@@ -101,7 +101,7 @@ pub enum Action {
     Watch {
         /// How it wants to hold.
         mode: Mode,
-        /// Who waits, as JSON.
+        /// The information about the waiter, as JSON.
         info: Arc<str>,
     },
     /// Look, change nothing. Answers `State`.
@@ -120,7 +120,7 @@ impl Action {
 /// The details of [`Action::Vote`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Vote {
-    /// What is asked for; `wait` has no meaning here.
+    /// The Take that is asked for; its `wait` has no meaning here.
     pub take: Take,
     /// How long the node must have kept its data for its vote to count: the longest lease on the quorum, so that none it
     /// may have forgotten is still believed in.
@@ -145,7 +145,7 @@ pub struct Take {
     /// The highest token of this name the client has seen: the counter is raised to it at once, also if the Take only
     /// queues, but never further than [`limits::FLOOR_AHEAD`] beyond the store's clock.
     pub floor: Token,
-    /// Who asks, as JSON, for people who inspect.
+    /// The information about the client that asks, as JSON, for people who inspect.
     pub info: Arc<str>,
 }
 
@@ -156,7 +156,7 @@ pub enum Outcome {
     Granted {
         /// The first token drawn with the hold.
         token: Token,
-        /// What is left of the lease at the moment of the answer.
+        /// The time left of the lease at the moment of the answer.
         left: Duration,
         /// How many consecutive tokens were drawn: at most what was asked for, fewer where the counter would be too far ahead of the
         /// clock. 1 of a hold that was granted before.
@@ -166,7 +166,7 @@ pub enum Outcome {
     Queued {
         /// The lock's counter: a push with a token not above it is older than this answer.
         last: Token,
-        /// What is left of the present hold; `None` if it has no end.
+        /// The time left of the present hold; `None` if it has no end.
         left: Option<Duration>,
         /// Tickets ahead.
         ahead: u32,
@@ -175,16 +175,16 @@ pub enum Outcome {
     },
     /// Somebody else's, and the Take did not want to wait.
     Held {
-        /// What is left of the present hold; `None` if it has no end.
+        /// The time left of the present hold; `None` if it has no end.
         left: Option<Duration>,
     },
-    /// What was this owner's is no longer.
+    /// This owner's ticket or hold has ended.
     Freed,
     /// Nothing of this owner is there.
     Gone,
     /// The lock is in use as another kind.
     Conflict {
-        /// What it is in use as.
+        /// The kind that it is in use as.
         kind: Kind,
     },
     /// The node may have lost its data not long ago: it does not vote yet.
@@ -192,7 +192,7 @@ pub enum Outcome {
         /// For how long.
         left: Duration,
     },
-    /// What lies on the store.
+    /// The state of the lock on the store.
     State(LockState),
 }
 
@@ -268,12 +268,12 @@ pub type NoticeSink = Arc<dyn Fn(Notice)>;
 
 /// A store of leases. One value serves one client: its notices are that client's.
 ///
-/// What each step means is defined by the model, [`driver::record`](crate::driver::record); every driver is tested against it, outcome by outcome.
+/// The model, [`driver::record`](crate::driver::record), defines the meaning of each step; every driver is tested against it, outcome by outcome.
 pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
-    /// What this store is able to do.
+    /// The abilities of this store.
     fn capabilities(&self) -> Capabilities;
 
-    /// What was found to be set up on the store so that a promise is not kept: a client that connects tells it as an event and to its log.
+    /// The setup of the store that breaks a promise, if one was found: a client that connects reports it as an event and to its log.
     fn warning(&self) -> Option<&'static str> {
         None
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a holder may do, and who may hold beside it.
+/// The way of holding a lock: it decides what the holder may do, and who may hold beside it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -37,7 +37,7 @@ impl Mode {
     }
 }
 
-/// What a name is used as. While it is in use as one kind, it cannot be taken as another.
+/// The kind that a name is used as. While it is in use as one kind, it cannot be taken as another.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -64,7 +64,7 @@ impl fmt::Debug for Rank {
     }
 }
 
-/// What is written into the queue of a lock.
+/// An entry as it is written into the queue of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The attempt. The store finds the entry by it when its rank is not known.
@@ -73,7 +73,7 @@ pub struct Entry {
     pub mode: Mode,
     /// For `Permit`: of how many permits.
     pub limit: u32,
-    /// Who asks, as JSON, for people who inspect.
+    /// The information about the client that asks, as JSON, for people who inspect.
     pub info: Arc<str>,
 }
 
@@ -99,9 +99,9 @@ pub struct EntryView {
     pub limit: u32,
     /// How long it has been there; zero if the store does not know.
     pub age: Duration,
-    /// What is left of its session; `None` if the store does not tell.
+    /// The time left of its session; `None` if the store does not say.
     pub left: Option<Duration>,
-    /// What it said of itself, as JSON; empty for an entry of another library.
+    /// The information it gave about itself, as JSON; empty for an entry of another library.
     pub info: Arc<str>,
 }
 
@@ -163,12 +163,12 @@ pub type QueueSink = Arc<dyn Fn(QueueNotice)>;
 
 /// A store that keeps entries in the order they were made. One value serves one client.
 ///
-/// What each call means is defined by the model, [`driver::queue`](crate::driver::queue). A call for a session that has ended
+/// The model, [`driver::queue`](crate::driver::queue), defines the meaning of each call. A call for a session that has ended
 /// fails with the code `lost` and changes nothing. Every other failure says whether the call may have changed the store.
 /// No call is sent twice by the driver, unless it certainly was not carried out. Each call ends within a time limit of the
 /// driver's own.
 pub trait QueueStore: MaybeSend + MaybeSync + 'static {
-    /// What this store is able to do.
+    /// The abilities of this store.
     fn capabilities(&self) -> Capabilities;
 
     /// Opens a session that ends `ttl` after its last sign of life. Its notices go to `sink`. If the answer is lost, a session

@@ -45,7 +45,7 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// What the algorithms need of a platform.
+/// The services that the algorithms need of a platform.
 pub trait Runtime: MaybeSend + MaybeSync + 'static {
     /// The local clock. It runs through suspend and never steps back.
     fn now(&self) -> Instant;

@@ -31,7 +31,7 @@ pub trait SessionStore: MaybeSend + MaybeSync + 'static {
     /// A session.
     type Session: Session;
 
-    /// What this store is able to do.
+    /// The abilities of this store.
     fn capabilities(&self) -> Capabilities;
 
     /// Why a lock cannot be held so, if it cannot.
@@ -50,7 +50,7 @@ pub trait SessionStore: MaybeSend + MaybeSync + 'static {
         ended: EndSink,
     ) -> impl Future<Output = Result<Self::Session>> + MaybeSend;
 
-    /// What the server tells of a lock.
+    /// The state of a lock, as the server reports it.
     fn state(
         &self,
         of: &Self::Session,

@@ -1,4 +1,4 @@
-//! What lies on a store, for people who look.
+//! The state of a lock on a store, for people who look.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::fence::Token;
 /// A lock as it lies on the store. As JSON its times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockState {
-    /// What the lock is in use as.
+    /// The kind that the lock is in use as.
     pub kind: Kind,
     /// The present holders, in the order of their tokens.
     pub holders: Vec<HolderView>,
@@ -29,13 +29,13 @@ pub struct HolderView {
     pub mode: Mode,
     /// Its token; `None` for a holder that is not fencelock's.
     pub token: Option<Token>,
-    /// What is left of its lease; `None` if it has no end.
+    /// The time left of its lease; `None` if it has no end.
     #[serde(with = "super::millis::optional")]
     pub left: Option<Duration>,
     /// How long it has held; `None` if the store does not know.
     #[serde(with = "super::millis::optional")]
     pub held_for: Option<Duration>,
-    /// What it said of itself, as JSON; empty for a foreign holder.
+    /// The information it gave about itself, as JSON; empty for a foreign holder.
     pub info: Arc<str>,
     /// The owner id that [`Action::Break`](super::Action::Break) ends it by. `None` for a holder that is not fencelock's, and where a
     /// server's session holds. Whoever has it can release the lock, so it is never shown.
@@ -48,7 +48,7 @@ pub struct HolderView {
 pub struct WaiterView {
     /// How it wants to hold.
     pub mode: Mode,
-    /// What it said of itself, as JSON.
+    /// The information it gave about itself, as JSON.
     pub info: Arc<str>,
     /// How long it has been in the queue.
     #[serde(with = "super::millis")]

@@ -16,7 +16,7 @@ impl<T> Mutex<T> {
         Self(imp::Mutex::new(value))
     }
 
-    /// What it guards, for whoever has it alone.
+    /// The value that it guards, for a caller that has the mutex alone.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

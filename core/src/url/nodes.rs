@@ -8,10 +8,10 @@ use url::Url;
 use super::{Parts, parts};
 use crate::error::{Error, Result};
 
-/// What a Redis listens on if nothing else is said.
+/// The port of a Redis if the URL names none.
 const PORT: u16 = 6379;
 
-/// What a quorum's URL begins with, and one whose nodes are spoken to over TLS.
+/// The scheme of a quorum's URL, and of one whose nodes are spoken to over TLS.
 const CLEAR: &str = "redlock";
 const SECURE: &str = "rediss+redlock";
 

@@ -1,6 +1,6 @@
 //! A URL of many hosts, taken apart.
 
-/// What a URL of many hosts consists of.
+/// The parts of a URL of many hosts.
 pub(super) struct Parts<'a> {
     pub(super) scheme: &'a str,
     /// With the `@` behind it, if it is there.

@@ -1,4 +1,4 @@
-//! What the blocking twin does between and after its calls.
+//! The work of the blocking twin between and after its calls.
 #![allow(missing_docs, clippy::disallowed_methods)] // A user of the core may use clocks as it likes.
 
 use std::time::{Duration, Instant};

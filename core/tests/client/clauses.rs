@@ -19,7 +19,7 @@ use self::world::{
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
-/// What a world takes at most, in its own time.
+/// The longest time that a world may take, in its own time.
 const LONGEST: Duration = Duration::from_secs(100_000);
 
 /// After a gap in the notices every ticket is refreshed at once, not at its ordinary time.
@@ -38,7 +38,7 @@ async fn gap(world: &World) -> Result<(), String> {
     check(took < 10 * MS, || format!("the grant was found after {took:?}"))
 }
 
-/// Whoever has had its time makes room at once.
+/// A holder whose time is over makes room at once.
 async fn capped(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.client().await);
     let _guard = one.lock("x").max_hold(2 * S).acquire().await.expect("it is free");
@@ -192,7 +192,7 @@ async fn looked_too_late(world: &World) -> Result<(), String> {
     check(held, || "a guard was given out that is not held".to_owned())
 }
 
-/// Whoever stood behind a waiter that gave up has its place.
+/// A waiter behind one that gave up takes its place.
 async fn inherited(world: &World) -> Result<(), String> {
     let (one, two, three) = (world.client().await, world.client().await, world.client().await);
     let guard = one.lock("x").acquire().await.expect("it is free");

@@ -35,12 +35,12 @@ impl Host {
         self.pump.submit(&self.facade, operation)
     }
 
-    /// What an operation granted.
+    /// The grant that an operation ended with.
     async fn granted(&self, operation: Operation) -> Granted {
         Granted::deserialize(self.ends(operation).await).unwrap()
     }
 
-    /// What an operation ended well with.
+    /// The value that an operation ended well with.
     async fn ends(&self, operation: Operation) -> Value {
         self.submit(operation);
         self.woken.notified().await;

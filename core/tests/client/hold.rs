@@ -116,7 +116,7 @@ fn a_grant_that_was_never_claimed_is_taken_back() {
     });
 }
 
-/// Who has had its time does not keep the others waiting for the rest of its lease.
+/// A holder whose time is over does not keep the others waiting for the rest of its lease.
 #[test]
 fn a_hold_that_max_hold_ends_is_freed() {
     live(async |machine: Machine| {

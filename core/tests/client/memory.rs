@@ -33,7 +33,7 @@ async fn b28_the_longest_duration_is_no_overflow() {
     assert_eq!(waiting.await.unwrap().unwrap().release().await, Released::Released);
 }
 
-/// What the client knows by itself is not asked for.
+/// The client does not ask the store for what it knows by itself.
 #[tokio::test]
 async fn a_try_costs_no_request_while_somebody_of_this_client_holds_the_lock() {
     let runtime = Arc::new(TokioRuntime::current().expect("inside tokio"));

@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, Either, FutureExt, select};
 
 use self::entries::{World, late, modes, order, random, sessions, unknown};
 
-/// What a world takes at most, in its own time.
+/// The longest time that a world may take, in its own time.
 const LONGEST: Duration = Duration::from_secs(1000);
 const SEEDS: u64 = 16;
 /// How many random worlds there are.
@@ -73,7 +73,7 @@ fn clients_are_served_in_their_order() {
     holds(|world| order::in_turn(world).boxed());
 }
 
-/// Who tries a name as another kind costs nobody the place in the queue.
+/// A client that tries a name as another kind costs nobody the place in the queue.
 #[test]
 fn a_mutex_keeps_its_place_behind_one_of_another_kind_that_never_held() {
     holds(|world| order::mutex_keeps_its_place(world).boxed());

@@ -62,7 +62,7 @@ async fn one_holder_at_a_time_and_tokens_rise() {
     assert!(a.lock("x").inspect().await.unwrap().holders.is_empty());
 }
 
-/// Whoever holds a majority in a scope enters again; the last guard that is given back frees all nodes.
+/// A client that holds a majority in a scope enters again; the last guard that is given back frees all nodes.
 #[tokio::test]
 async fn a_scope_enters_again() {
     let nodes = Nodes::new(3);

@@ -79,7 +79,7 @@ fn a_node_that_was_never_reached_is_owed_nothing() {
     });
 }
 
-/// Whoever is registered to be told is forgotten when the store is closed, also one that nobody has taken back before.
+/// A registration for notices is forgotten when the store is closed, also one that nobody has taken back before.
 #[test]
 fn nobody_is_told_after_the_close() {
     live(async |machine: Machine| {

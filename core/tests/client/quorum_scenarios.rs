@@ -1,4 +1,4 @@
-//! What other libraries' Redlock got wrong, as scenarios over memory nodes that can be cut off, slowed and emptied.
+//! Faults of other libraries' Redlock, as scenarios over memory nodes that can be cut off, slowed and emptied.
 #![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 

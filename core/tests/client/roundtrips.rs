@@ -45,7 +45,7 @@ fn a_pair_costs_two_round_trips() {
     sim.block_on(work).unwrap();
 }
 
-/// Who gives back asks once, and the next one is told.
+/// A release takes one request, and the next waiter gets a notice.
 #[test]
 fn a_hand_over_costs_one_round_trip() {
     let sim = Sim::new(1);
@@ -63,7 +63,7 @@ fn a_hand_over_costs_one_round_trip() {
     sim.block_on(work).unwrap();
 }
 
-/// What is passed on inside a client is nobody else's affair; without that, it is freed and taken again in one request.
+/// A pass inside a client needs no request; without passes, the lock is freed and taken again in one request.
 #[test]
 fn a_pass_inside_costs_none() {
     for (local, requests) in [(16, 0), (0, 1)] {

@@ -30,13 +30,13 @@ struct Server {
     ends: Arc<AtomicBool>,
     /// Whether it ends a session that waits when it grants it the lock, before its answer is there.
     ends_waiting: Arc<AtomicBool>,
-    /// What a lock that is waited for is answered.
+    /// The answer for a lock that is waited for.
     waiting: Arc<Mutex<Waiting>>,
     /// How often a lock was asked for.
     asked: Arc<AtomicU64>,
 }
 
-/// What becomes of waits.
+/// The outcome of waits for a lock.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Waiting {
     #[default]

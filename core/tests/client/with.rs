@@ -1,4 +1,4 @@
-//! What a body under a lock or a run comes to: its own error wins, and the loss of its lease is attached.
+//! The results of a body under a lock or a run: its own error wins, and the loss of its lease is attached.
 #![allow(missing_docs, clippy::disallowed_methods)] // A user of the core may use clocks as it likes.
 
 use std::time::Duration;

@@ -98,7 +98,7 @@ impl<S: QueueStore> Line<S> {
         self.ways.lock().unwrap().session
     }
 
-    /// What happens to a call, on a task of its own: it runs to its end whoever stays for it.
+    /// Passes a call on in a task of its own: it runs to its end, whether or not anybody waits for the answer.
     async fn pass<T: Send + 'static>(
         &self,
         call: Call,

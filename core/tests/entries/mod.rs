@@ -43,7 +43,7 @@ pub(crate) struct Machine {
     pub(crate) line: Line,
 }
 
-/// What an acquire that was set off ends with.
+/// The result of an acquire that was set off.
 pub(crate) type Won = futures_channel::oneshot::Receiver<Guard>;
 
 impl World {
@@ -90,7 +90,7 @@ impl World {
         self.machine().await.client
     }
 
-    /// What lies there.
+    /// The entries of the lock `x`.
     pub(crate) async fn entries(&self) -> Vec<EntryView> {
         self.memory.store().list(&LockKey::new("x")).await.expect("memory answers")
     }
@@ -126,7 +126,7 @@ impl World {
     }
 }
 
-/// What a world ends with.
+/// Checks a condition at the end of a world; `why` explains a failure.
 pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }

@@ -1,4 +1,4 @@
-//! Who holds, and in which order.
+//! Tests of the holders and their order.
 
 use fencelock::{Code, Token};
 use futures_util::future::join;
@@ -28,7 +28,7 @@ pub(crate) async fn in_turn(world: &World) -> Result<(), String> {
     check(left.is_empty(), || format!("{left:?}"))
 }
 
-/// Whoever waits behind somebody who gives up waits for the holder.
+/// A waiter behind one that gives up waits for the holder.
 pub(crate) async fn behind_one_that_leaves(world: &World) -> Result<(), String> {
     let holder = world.client().await.lock("x").acquire().await.expect("it is free");
     let (two, three) = (world.client().await, world.client().await);
@@ -62,7 +62,7 @@ pub(crate) async fn one_is_woken(world: &World) -> Result<(), String> {
     check(looks <= 4, || format!("{looks} looks after one release"))
 }
 
-/// Whoever is served late does not ask for each of those that were served before it.
+/// A waiter that is served late does not ask for each of those that were served before it.
 pub(crate) async fn looks_are_few(world: &World) -> Result<(), String> {
     let holder = world.client().await.lock("x").acquire().await.expect("it is free");
     let mut waiting = Vec::new();

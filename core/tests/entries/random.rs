@@ -13,7 +13,7 @@ use super::{Call, Machine, S, TTL, World, check};
 const TURNS: u64 = 5;
 const PERMITS: u32 = 2;
 
-/// Who holds, and what was wrong.
+/// The claims of the holders, and the errors found.
 #[derive(Clone, Default)]
 struct Book(Arc<Mutex<Pages>>);
 

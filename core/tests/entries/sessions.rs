@@ -1,11 +1,11 @@
-//! What is believed of a session, and for how long.
+//! Tests of a client's trust in its session, and of how long it lasts.
 
 use fencelock::Code;
 
 use super::line::TIMEOUT;
 use super::{Call, MS, Machine, S, TTL, World, check, granted};
 
-/// Whoever gets the lock after a session has ended finds no other guard that is held; `late`: the last heartbeats were
+/// A client that gets the lock after a session has ended finds no other guard that is held; `late`: the last heartbeats were
 /// answered late; else it was extended after the last one was answered, and the machine stands still from then on.
 pub(crate) async fn cut_off(world: &World, late: bool) -> Result<(), String> {
     let (one, two) = (world.machine().await, world.client().await);

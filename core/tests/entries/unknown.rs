@@ -60,7 +60,7 @@ pub(crate) async fn unanswered_release(world: &World) -> Result<(), String> {
     check(world.entries().await.len() == 1, || "something is left".to_owned())
 }
 
-/// Whoever waits and whose entry is gone waits with a new one, not behind nobody.
+/// A waiter whose entry is gone waits with a new one, not behind nobody.
 pub(crate) async fn own_entry_gone(world: &World) -> Result<(), String> {
     let (one, two, three) = (world.client().await, world.client().await, world.client().await);
     let guard = one.lock("x").acquire().await.expect("it is free");
@@ -79,7 +79,7 @@ pub(crate) async fn own_entry_gone(world: &World) -> Result<(), String> {
     check(holders[0].is_some(), || "it has lost its turn".to_owned())
 }
 
-/// Whoever waits goes on waiting with another session when its own has ended.
+/// A waiter goes on waiting with another session when its own has ended.
 pub(crate) async fn waiters_session_ends(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.machine().await);
     let guard = one.lock("x").acquire().await.expect("it is free");

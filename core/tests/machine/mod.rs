@@ -54,7 +54,7 @@ impl Machine {
         self.sleep_until(self.now() + time).await;
     }
 
-    /// What the work answers, if it does so in this time.
+    /// The answer of the work, if it comes within this time.
     pub(crate) async fn within<T>(
         &self,
         time: Duration,

@@ -17,7 +17,7 @@ pub(crate) const LONGEST: Duration = Duration::from_millis(300);
 pub(crate) struct Nodes {
     pub(crate) machine: Machine,
     pub(crate) all: Vec<(Memory, Arc<Mutex<Fault>>)>,
-    /// What reaches each of them.
+    /// The counts of the requests that reach each of them.
     pub(crate) counts: Vec<Count>,
 }
 

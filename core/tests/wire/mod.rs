@@ -16,18 +16,18 @@ pub(crate) struct Wire {
     ways: Arc<Mutex<Ways>>,
 }
 
-/// What is lost on the way.
+/// The messages that are lost on the way.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Loses {
     #[default]
     Nothing,
     /// Batches with a Refresh, unanswered.
     Refreshes,
-    /// What is given back: it is confirmed, and then lost with the server that confirmed it.
+    /// Releases: each is confirmed, and then lost with the server that confirmed it.
     Ends,
 }
 
-/// What is changed in answers on the way.
+/// The changes to answers on the way.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Distorts {
     #[default]
@@ -63,7 +63,7 @@ struct Ways {
     calls: bool,
     /// How many steps each batch had.
     batches: Vec<usize>,
-    /// Who asked last.
+    /// The owner that asked last.
     newest: Option<OwnerId>,
 }
 
@@ -77,12 +77,12 @@ impl Wire {
         self.ways.lock().unwrap().deaf = deaf;
     }
 
-    /// What is lost from now on.
+    /// Sets the messages that are lost from now on.
     pub(crate) fn lose(&self, loses: Loses) {
         self.ways.lock().unwrap().loses = loses;
     }
 
-    /// What is changed from now on.
+    /// Sets the changes to answers from now on.
     pub(crate) fn distort(&self, distorts: Distorts) {
         self.ways.lock().unwrap().distorts = distorts;
     }

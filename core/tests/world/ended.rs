@@ -1,4 +1,4 @@
-//! What was given back, and is lost with the server that confirmed it.
+//! Releases that are lost with the server that confirmed them.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use super::{World, check};
 const MS: Duration = Duration::from_millis(1);
 const TTL: Duration = Duration::from_secs(2);
 
-/// What the next requests to a node meet.
+/// The faults that the next requests to a node meet.
 type Next = Arc<Mutex<VecDeque<Fault>>>;
 
 /// A node is asked twice to take a hold it does not know. The second time it does so when the hold was given back, and is

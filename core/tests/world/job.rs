@@ -55,7 +55,7 @@ pub(crate) async fn marked_first(world: &World) -> Result<(), String> {
     }
 }
 
-/// What a start of a job comes to that finds the job's lock taken and stays for twice `timeout` ms. The other one has the lock for
+/// The result of a start that finds the job's lock taken and waits for twice `timeout` ms. The other one has the lock for
 /// 400 ms before it marks its run.
 async fn start_beside(world: &World, timeout: u32) -> fencelock::Result<Result<Run, Skipped>> {
     let fault = Arc::new(Mutex::new(Fault::None));
@@ -79,7 +79,7 @@ pub(crate) async fn taken_for_long(world: &World) -> Result<(), String> {
     check(matches!(started, Ok(Err(_))), || format!("it came to {started:?}"))
 }
 
-/// Whoever stays in vain is told that the lock is taken, not that the store is silent.
+/// A start that waits in vain reports that the lock is taken, not that the store is silent.
 pub(crate) async fn taken_in_vain(world: &World) -> Result<(), String> {
     let error = start_beside(world, 100).await.expect_err("no run has begun");
     let retryable = error.code() == Code::Unavailable && error.retryable();

@@ -1,4 +1,4 @@
-//! What happens between those who use one client.
+//! Tests of several tasks that use one client.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ pub(crate) async fn readers_of_one_client(world: &World) -> Result<(), String> {
     check(second.is_ok(), || "the second reader waits for the first".to_owned())
 }
 
-/// Whoever enters a scope once more for longer has a lease of that length.
+/// A hold that enters a scope once more for longer has a lease of that length.
 pub(crate) async fn longer_inside(world: &World) -> Result<(), String> {
     let scope = world.client().await.scope();
     let _outer = scope.lock("x").ttl(S).acquire().await.expect("it is free");

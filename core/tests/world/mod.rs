@@ -99,7 +99,7 @@ impl World {
     }
 }
 
-/// What an acquire that was set off ends with.
+/// The result of an acquire that was set off.
 pub(crate) type Won = futures_channel::oneshot::Receiver<Guard>;
 
 /// A client that does nothing by itself.
@@ -137,7 +137,7 @@ pub(crate) fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
     Action::Take(Take { mode, limit, ttl, wait, block, floor, info: "{}".into() })
 }
 
-/// What a world ends with.
+/// Checks a condition at the end of a world; `why` explains a failure.
 pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn older_answer(world: &World) -> Result<(), String> {
     check(left > 3700 * MS, || format!("it begins with {left:?} of 4.2 s"))
 }
 
-/// Whoever is not the head has no reason to look for a foreign holder's end.
+/// A waiter that is not the head has no reason to look for a foreign holder's end.
 pub(crate) async fn behind_the_head(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.client().await);
     let (three, wire) = world.wired().await;
@@ -121,14 +121,14 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// Whoever cannot be pushed to is served when it asks.
+/// A waiter that cannot be sent a notice is served when it asks.
 pub(crate) fn deaf_but_asking(world: &World) -> Result<(), String> {
     let (mut shelf, _, waiter) = Shelf::deaf(world);
     let served = shelf.ask(4 * S, waiter, Action::Refresh { ttl: S });
     check(matches!(served, Outcome::Granted { .. }), || format!("{served:?}"))
 }
 
-/// Whoever was heard of lately is served, whether it can be told or not: it will ask.
+/// A waiter that asked lately is served, whether it can be sent a notice or not: it will ask.
 pub(crate) fn deaf_but_heard_of(world: &World) -> Result<(), String> {
     let (mut shelf, first, waiter) = Shelf::deaf(world);
     assert_eq!(shelf.ask(S, first, Action::Free { open: false }), Outcome::Freed);

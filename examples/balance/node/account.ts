@@ -4,7 +4,7 @@ import { connect, type Client, type Lock, type Version } from 'fencelock';
 // The names are those of better-sqlite3.
 import Database from 'libsql';
 
-/** What a deduction takes between the look at the balance and the note of it, in milliseconds. */
+/** The time a deduction takes between reading the balance and writing it, in milliseconds. */
 const MOMENT = 2;
 const NAME = 'fencelock-example:balance';
 

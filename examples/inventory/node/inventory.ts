@@ -14,7 +14,7 @@ import { Redis } from 'ioredis';
 const LAMPS = 50;
 const CUSTOMERS = 80;
 const CLERKS = 8;
-/** What a sale takes between the look at the stock and the note of it, in milliseconds. */
+/** The time a sale takes between reading the stock and writing it, in milliseconds. */
 const MOMENT = 2;
 
 const STOCK = 'fencelock-example:node-lamps:stock';

@@ -15,7 +15,7 @@ use crate::protocol::Options;
 /// How a run ends; `None` if nobody is left to tell.
 type Ending = Shared<BoxFuture<'static, Option<Outcome>>>;
 
-/// What is to be run.
+/// The run to start: its words and its store.
 pub(super) struct Plan {
     words: Vec<String>,
     url: String,

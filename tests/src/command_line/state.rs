@@ -1,8 +1,8 @@
-//! What `fencelock inspect -o json` and `ls -o json` show, in the words of the protocol.
+//! The output of `fencelock inspect -o json` and `ls -o json`, in the words of the protocol.
 
 use serde_json::{Map, Value, json};
 
-/// What is said of who holds or waits, by name.
+/// The fields that describe a holder or a waiter, by name.
 const WHO: [&str; 6] = ["host", "pid", "app", "language", "label", "metadata"];
 
 /// One lock.

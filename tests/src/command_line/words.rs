@@ -1,4 +1,4 @@
-//! What is written to the command line, and what it says.
+//! The arguments for the command line, and the output it prints.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;

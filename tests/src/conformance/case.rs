@@ -14,12 +14,12 @@ use crate::protocol::Options;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What it shows, as a sentence.
+    /// The property that it shows, as a sentence.
     pub name: String,
     /// Scenarios and invariants it stands for, `B05` or `H2` for instance.
     #[serde(default)]
     pub why: Vec<String>,
-    /// What a cell must offer beyond locks.
+    /// The abilities that a cell must offer beyond locks.
     #[serde(default)]
     pub needs: BTreeSet<Need>,
     /// Whether it is also played where Redis is reached in another way: over TLS, by the older protocol, as a cluster.
@@ -39,7 +39,7 @@ pub struct Case {
     /// Whether the actors are connected when the steps begin.
     #[serde(default = "yes")]
     pub connected: bool,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -60,7 +60,7 @@ fn yes() -> bool {
     true
 }
 
-/// What not every backend or transport offers.
+/// The abilities that not every backend or transport offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Need {
     /// Others than fencelock hold locks on the store, and the engine can write to it as one of them.
@@ -90,7 +90,7 @@ pub enum Need {
     /// Clients in several places see the same store. Every case with two actors needs it.
     #[serde(rename = "shared_store")]
     SharedStore,
-    /// What is under way can be given up from outside. Every case with an `abort` needs it.
+    /// An operation under way can be given up from outside. Every case with an `abort` needs it.
     #[serde(rename = "abort")]
     Abort,
     /// Words are sent as they are, also those that a typed interface has no place for.
@@ -132,10 +132,10 @@ pub enum Need {
     /// A version can lie in a table of the user's own. Every case that makes one needs it.
     #[serde(rename = "own_tables")]
     OwnTables,
-    /// What one actor holds and asks for goes through one client.
+    /// All holds and requests of one actor go through one client.
     #[serde(rename = "one_client")]
     OneClient,
-    /// What holds the lock goes on until its lease has ended.
+    /// A holder of the lock goes on until its lease has ended.
     #[serde(rename = "whole_lease")]
     WholeLease,
     /// Waiters of different clients are served in the order in which they came.
@@ -144,7 +144,7 @@ pub enum Need {
     /// A waiter keeps its place, however long it waits.
     #[serde(rename = "places")]
     Places,
-    /// Who asks just as a lock becomes free does not get it before those who wait.
+    /// A request that comes just as a lock becomes free is not granted before those who wait.
     #[serde(rename = "tries_in_order")]
     TriesInOrder,
     /// Locks that several hold by permits. Every case that asks for one needs it.
@@ -273,7 +273,7 @@ fn shares(step: &Step) -> bool {
     matches!(ask.mode, Mode::Read | Mode::Write)
 }
 
-/// Who leads is told by the lock, too.
+/// Whether the step asks who holds; a step that asks who leads reads it from the lock, too.
 fn asks_who(step: &Step) -> bool {
     match step {
         Step::State(state) => !state.info.is_empty(),

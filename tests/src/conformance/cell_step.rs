@@ -21,7 +21,7 @@ pub struct RunOf {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobStep {
-    /// Who looks.
+    /// The actor that looks.
     pub by: String,
     /// The job; `x` by default.
     #[serde(default)]
@@ -36,11 +36,11 @@ pub struct JobStep {
     pub within: Option<u64>,
 }
 
-/// Who leads in an election.
+/// The leader of an election.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeaderStep {
-    /// Who looks.
+    /// The actor that looks.
     pub by: String,
     /// The election; `x` by default.
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct LeaderStep {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
-    /// Who observes.
+    /// The actor that observes.
     pub by: String,
     /// The election; `x` by default.
     #[serde(default)]
@@ -61,9 +61,9 @@ pub struct Observe {
     /// How it is observed.
     #[serde(default)]
     pub options: Options,
-    /// Who led before: `nobody`, or a guard.
+    /// The leader before: `nobody`, or a guard.
     pub after: String,
-    /// Who leads then.
+    /// The leader after that.
     pub is: String,
     /// Milliseconds.
     pub within: u64,
@@ -73,14 +73,14 @@ pub struct Observe {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueStep {
-    /// Who reads.
+    /// The actor that reads.
     pub by: String,
     /// The value's name; `x` by default.
     #[serde(default)]
     pub lock: Name,
-    /// What it is; null: there is none.
+    /// The expected value; null: there is none.
     pub is: Value,
-    /// What later steps call its version.
+    /// The name of its version in later steps.
     pub r#as: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub struct ValueStep {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Write {
-    /// Who writes.
+    /// The actor that writes.
     pub by: String,
     /// The value's name; `x` by default.
     #[serde(default)]
@@ -98,14 +98,14 @@ pub struct Write {
     pub options: Options,
     /// The version that is expected; without it there must be no value.
     pub over: Option<String>,
-    /// What is written; without it, the value is deleted.
+    /// The value to write; without it, the value is deleted.
     pub value: Option<Value>,
-    /// What later steps call the version that was made.
+    /// The name of the version that was made, in later steps.
     pub r#as: Option<String>,
     /// Whether somebody was faster, so that nothing is written.
     #[serde(default)]
     pub late: bool,
-    /// What else it must come to.
+    /// Any other result that is expected.
     pub expect: Option<Expect>,
 }
 
@@ -113,7 +113,7 @@ pub struct Write {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Update {
-    /// Who adds; `any`: the next actor.
+    /// The actor that adds; `any`: the next actor.
     pub by: String,
     /// The value's name; `x` by default.
     #[serde(default)]
@@ -123,6 +123,6 @@ pub struct Update {
     pub options: Options,
     /// How much.
     pub add: i64,
-    /// What it must come to; `none`: nothing is written, because the number would be negative.
+    /// The expected result; `none`: nothing is written, because the number would be negative.
     pub expect: Option<Expect>,
 }

@@ -14,7 +14,7 @@ use super::ready::Ready;
 use super::step::{Expect, Step};
 use crate::command_line::program;
 
-/// What the table calls `fencelock run`.
+/// The name of `fencelock run` in the table.
 const COMMAND_LINE: &str = "command line";
 /// The stores that every door is played on.
 const STORES: [Backend; 7] = [
@@ -38,7 +38,7 @@ pub struct Column {
     pub program: Option<Program>,
     /// The other library, and the program that is its client.
     pub incumbent: Option<(&'static Incumbent, Program)>,
-    /// What the machine lacks for this column.
+    /// The thing that this column needs and the machine lacks.
     pub missing: Option<Lack>,
     /// Its actors that are between two cases, if they stay for the next one.
     pub ready: Option<Ready>,
@@ -238,7 +238,7 @@ impl Column {
         }
     }
 
-    /// What the table calls it.
+    /// Its name in the table.
     pub fn name(&self) -> String {
         format!("{} / {}", self.backend.name(), self.language)
     }

@@ -1,4 +1,4 @@
-//! What the command line has no words for.
+//! The cases and options for which the command line has no words.
 
 use fencelock::options::{Kind, OptionRow, Scope, TABLE};
 use fencelock::port::Mode;

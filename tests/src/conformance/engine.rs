@@ -21,18 +21,18 @@ use crate::protocol::{Call, End, Options};
 pub(super) const HANG: Duration = Duration::from_secs(60);
 /// How long a client waits for its store, in milliseconds.
 pub(super) const PATIENCE: u64 = 30_000;
-/// What happens at the very end of a bound is in time: this much later everything of that instant has happened.
+/// The tolerance of a bound: an event at its very end is in time, and this much later all events of that instant have happened.
 pub(super) const INSTANT: Duration = Duration::from_nanos(1);
 /// Between two looks at something that need not be so at once.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
-/// What is played, and all that goes with it.
+/// The case that is played, and all that goes with it.
 pub(super) struct Run<'a> {
     pub case: &'a Case,
     pub ground: Ground,
     /// The time the case lives in.
     pub clock: RuntimeHandle,
-    /// What a busy machine may add to every bound, in milliseconds: nothing in virtual time.
+    /// The time that a busy machine may add to every bound, in milliseconds: 0 in virtual time.
     pub slack: u64,
     /// Stands before every name of the case.
     pub prefix: String,
@@ -44,7 +44,7 @@ pub(super) struct Run<'a> {
     pub notes: Notes,
 }
 
-/// What the end of the case has to look at.
+/// The notes for the checks at the end of the case.
 #[derive(Default)]
 pub(super) struct Notes {
     /// Locks that were asked for, with their options.
@@ -55,7 +55,7 @@ pub(super) struct Notes {
     pub watched: Mutex<BTreeSet<(String, u64)>>,
     /// Guards that were given back while they held.
     pub released: Mutex<Vec<(String, u64)>>,
-    /// What branches left behind.
+    /// The entries that branches left behind.
     pub strays: Mutex<Vec<Entry>>,
     /// Whether somebody died who could not clean up.
     pub killed: AtomicBool,

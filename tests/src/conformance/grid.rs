@@ -24,7 +24,7 @@ const SEEDS: u64 = 16;
 /// Added to every upper bound in real time, for a machine that has other work. Virtual time holds the exact bounds.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// What came of a cell.
+/// The result of a cell.
 enum Cell {
     Passed(Duration),
     Failed(String),
@@ -39,7 +39,7 @@ pub struct Grid {
     columns: Vec<Column>,
     rows: Vec<String>,
     cells: BTreeMap<(usize, usize), Cell>,
-    /// What went wrong after the last case.
+    /// The errors after the last case.
     complaints: Vec<String>,
 }
 

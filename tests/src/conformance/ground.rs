@@ -134,7 +134,7 @@ pub(super) struct Grounds {
     open: OnceLock<Arc<Mutex<RedisServer>>>,
     cluster: OnceLock<Arc<ClusterSet>>,
     quorum: OnceLock<Arc<QuorumSet>>,
-    /// Whose turn it is to start a server.
+    /// Locked by the cell that starts a server, so that one starts at a time.
     starts: Mutex<()>,
 }
 

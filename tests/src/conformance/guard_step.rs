@@ -14,7 +14,7 @@ pub struct GuardStep {
     pub guard: String,
     /// Of a run: whether it has succeeded.
     pub succeeded: Option<bool>,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
 }
 
@@ -26,7 +26,7 @@ pub struct Extend {
     pub guard: String,
     /// The lease from now on, in milliseconds.
     pub ttl: f64,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
 }
 
@@ -44,7 +44,7 @@ pub struct Break {
     /// The guards whose holds are answered as broken, in the order of their tokens.
     #[serde(default)]
     pub broken: Vec<String>,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
 }
 
@@ -64,7 +64,7 @@ pub struct Gate {
     /// What is answered.
     #[serde(default)]
     pub is: Value,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
 }
 

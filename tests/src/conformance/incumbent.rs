@@ -10,13 +10,13 @@ use super::case::Need;
 /// See the module.
 #[derive(Debug)]
 pub struct Incumbent {
-    /// What its family's actor calls it, and the table.
+    /// Its name for its family's actor and in the table.
     pub name: &'static str,
-    /// What it is installed with.
+    /// The group of libraries that it is installed with.
     pub family: Family,
     /// How fencelock lays out the same lock.
     pub dialect: &'static str,
-    /// What its interface offers, beyond taking and releasing.
+    /// The abilities of its interface, beyond taking and releasing.
     can: &'static [Need],
 }
 

@@ -1,4 +1,4 @@
-//! What a backend lacks, whoever the actors are.
+//! The abilities that a backend lacks, for any actors.
 
 use super::case::Need;
 use super::ground::Backend;
@@ -132,7 +132,7 @@ impl Backend {
     }
 }
 
-/// Who stops and kills this backend's server, where cases do not.
+/// The test that stops and kills this backend's server, where cases do not.
 fn who_stops(backend: Backend) -> &'static str {
     match backend {
         Backend::Postgres => "tests/tests/postgres/faults.rs stops and kills its server",

@@ -44,18 +44,18 @@ fn is_part(options: &Options) -> bool {
     ttl(options).is_some_and(|ttl| ttl % 1000.0 != 0.0)
 }
 
-/// What is seen of a case, step by step.
+/// The leases and actors seen in a case, step by step.
 struct Seen<'a> {
     case: &'a Case,
     /// The lease that each actor connects with.
     clients: BTreeMap<&'a str, f64>,
-    /// Who may have asked for each guard.
+    /// The actors that may have asked for each guard.
     askers: BTreeMap<&'a str, Vec<&'a str>>,
     /// Whether a lease is longer than its client's.
     longer: bool,
-    /// Who has asked for shorter ones.
+    /// The actors that have asked for shorter ones.
     shorter: BTreeSet<&'a str>,
-    /// Who dies or stands still.
+    /// The actors that die or stand still.
     dead: BTreeSet<&'a str>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What is refused anyway needs no lease.
+/// Whether a request is to be refused; then it needs no lease.
 fn fails(expect: Option<&Expect>) -> bool {
     matches!(expect, Some(Expect::Error(_)))
 }

@@ -1,4 +1,4 @@
-//! What is done to the store of a case from outside, and what is seen there.
+//! The changes to the store of a case from outside, and the state seen there.
 
 use std::sync::Mutex;
 

@@ -81,7 +81,7 @@ impl Drop for Process {
     }
 }
 
-/// What an actor said.
+/// The messages from an actor.
 struct Inbox {
     clock: RuntimeHandle,
     state: Mutex<State>,
@@ -200,7 +200,7 @@ impl Player {
         self.inbox.news.notified()
     }
 
-    /// What the actor said and should not have.
+    /// The message that the actor should not have sent, if there was one.
     pub fn complaint(&self) -> Option<String> {
         lock(&self.inbox.state).complaint.clone()
     }

@@ -115,7 +115,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whoever stays for the next case gives its client up.
+    /// Closes the client of an actor that stays for the next case; any other actor leaves.
     async fn close_or_leave(&self, name: &str) -> Result<(), String> {
         let player = self.player(name)?;
         if !self.stay || player.is_gone() || self.case.is_incumbent(name) {

@@ -1,4 +1,4 @@
-//! What the steps of a case call by name, and how its locks are really called.
+//! The names that the steps of a case use, and the real names of its locks.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub fate: Fate,
 }
 
-/// What became of it so far.
+/// The state of an entry so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It has not been looked at.
@@ -54,7 +54,7 @@ impl Scope {
         self.entries.get_mut(name).ok_or_else(|| format!("nothing here is called `{name}`"))
     }
 
-    /// What has ended and was not given back, for whoever wonders why something else has not.
+    /// The entries that have ended and were not given back, to explain why something else has not ended.
     pub(super) fn ended(&self) -> Vec<&str> {
         let open = |fate| matches!(fate, Fate::Asked | Fate::Granted);
         let ended = |reply: &Reply| reply.end.clone().now_or_never().is_some();
@@ -95,7 +95,7 @@ impl Scope {
         text.replace("{n}", &self.branch.to_string())
     }
 
-    /// What a lock is really called in this case.
+    /// The real name of a lock in this case.
     pub(super) fn lock_name(&self, prefix: &str, name: &Name) -> String {
         match name {
             Name::Own(name) => format!("{prefix}{}", self.fill_in(name)),

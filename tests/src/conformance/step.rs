@@ -42,7 +42,7 @@ pub enum Step {
     State(State),
     /// How the last run of a job stands.
     Job(JobStep),
-    /// Who leads in an election.
+    /// The leader of an election.
     Leader(LeaderStep),
     /// Another one leads than before.
     Observe(Observe),
@@ -129,7 +129,7 @@ impl Default for Name {
     }
 }
 
-/// What a step must come to.
+/// The expected result of a step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
@@ -176,7 +176,7 @@ pub struct Trouble {
 pub struct Ask {
     /// The actor; `any` is the next one of all, `a b` the next one of these.
     pub by: String,
-    /// What later steps call it.
+    /// The name for it in later steps.
     pub r#as: Option<String>,
     /// The lock; `x` by default.
     #[serde(default)]
@@ -203,7 +203,7 @@ pub struct Ask {
     pub job: Option<RunOf>,
     /// A `try` waits for so many milliseconds at most.
     pub patience: Option<u64>,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
     /// Milliseconds from the asking to the end, at least and at most.
     pub took: Option<(u64, u64)>,
@@ -213,9 +213,9 @@ pub struct Ask {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Await {
-    /// What.
+    /// The name of the operation that was started.
     pub what: String,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
     /// Milliseconds from the beginning of this step.
     pub within: Option<u64>,
@@ -230,7 +230,7 @@ pub struct Await {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Who looks; the first actor that lives by default.
+    /// The actor that looks; the first one that lives by default.
     pub by: Option<String>,
     /// The lock; `x` by default.
     #[serde(default)]
@@ -246,7 +246,7 @@ pub struct State {
     pub modes: Option<Vec<Mode>>,
     /// The labels of those who wait, head first.
     pub labels: Option<Vec<String>>,
-    /// What the holder says of itself, by name.
+    /// The fields with which the holder describes itself, by name.
     #[serde(default)]
     pub info: BTreeMap<String, String>,
     /// Milliseconds left of the lease, at least and at most.
@@ -275,7 +275,7 @@ pub struct Locked {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
-    /// Who looks.
+    /// The actor that looks.
     pub by: String,
     /// How they begin, behind the case's prefix.
     #[serde(default)]
@@ -295,7 +295,7 @@ pub struct Connect {
     /// Its options.
     #[serde(default)]
     pub options: Options,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Option<Expect>,
 }
 
@@ -307,7 +307,7 @@ pub struct Reach {
     pub actor: String,
     /// Where to: `$intruder` is the cell's own store with a wrong password, `$nowhere` the same where no server is.
     pub url: String,
-    /// What it must come to.
+    /// The expected result.
     pub expect: Expect,
 }
 
@@ -327,7 +327,7 @@ pub struct Busy {
 pub struct Redis {
     /// The command and its arguments.
     pub command: Vec<String>,
-    /// What the store answers, as text.
+    /// The store's answer, as text.
     pub answer: Option<String>,
 }
 
@@ -337,11 +337,11 @@ pub struct Redis {
 pub struct Sql {
     /// The statements.
     pub run: String,
-    /// What the server answers.
+    /// The server's answer.
     pub answer: Option<String>,
 }
 
-/// What can happen to a server.
+/// The events that can happen to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Server {
@@ -364,7 +364,7 @@ pub struct Times {
     /// Of branches beside each other: how many grants they end with, where that is said.
     #[serde(default)]
     pub granted: Option<usize>,
-    /// What.
+    /// The steps to repeat or to play beside each other.
     pub steps: Vec<Step>,
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong with a store: somebody takes a lock away there, a password is not right, a server is not there.
+//! Trouble with a store: somebody takes a lock away there, a password is not right, a server is not there.
 
 use std::time::Duration;
 

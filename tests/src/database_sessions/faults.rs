@@ -224,7 +224,7 @@ pub async fn a_silent_network_ends_the_session_on_both_sides<S: DatabaseSessions
     server.comes_to("0|0").await;
 }
 
-/// What was not answered is taken back, though the session lives on.
+/// A request without an answer is undone, though the session lives on.
 pub async fn what_was_not_answered_is_taken_back<S: DatabaseSessions>(way: Way, _: &Program) {
     let server = S::start(way);
     let proxy = Proxy::before(server.port()).await;

@@ -33,7 +33,7 @@ pub enum Move {
         cell: u8,
         /// Which version it is expected to have.
         expected: Expected,
-        /// Who.
+        /// The number of the client that writes.
         writer: u8,
         /// The new value.
         value: Option<&'static str>,

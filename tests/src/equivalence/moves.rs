@@ -1,4 +1,4 @@
-//! What may happen to a store in a run, and how it is drawn.
+//! The events that may happen to a store in a run, and how they are drawn.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ pub enum Move {
     Batch {
         /// Which client.
         client: usize,
-        /// What it sends.
+        /// The steps that it sends.
         steps: Vec<StepPlan>,
     },
     /// A client takes all locks as one, or none.
@@ -132,7 +132,7 @@ pub struct StepPlan {
     action: ActionPlan,
 }
 
-/// Whose step it is; most steps are by somebody whom they concern.
+/// The owner of a step; most steps are by an owner whom they concern.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Owner(u8),

@@ -15,7 +15,7 @@ use super::subject::Stopped;
 /// A session of these clients.
 const TTL: Duration = Duration::from_secs(30);
 
-/// What lies behind one chroot of a ZooKeeper.
+/// The tree behind one chroot of a ZooKeeper.
 pub struct ZookeeperSubject {
     url: Url,
     clock: Arc<Stopped>,

@@ -194,7 +194,7 @@ impl Subject for SqliteSubject {
     }
 }
 
-/// What should not come shows at the next look.
+/// Waits until `arrived`, for a limited time; a notice that should not come shows at the next look.
 pub async fn await_arrival(arrived: impl Fn() -> bool) {
     let give_up = std::time::Instant::now() + Duration::from_secs(10);
     while !arrived() && std::time::Instant::now() < give_up {

@@ -16,7 +16,7 @@ use url::Url;
 /// How a client comes to its server.
 #[allow(async_fn_in_trait)] // Runs on the test's own thread.
 pub trait Way {
-    /// What it has then.
+    /// The store that a client gets.
     type Store: LeaseStore;
 
     /// One more client.

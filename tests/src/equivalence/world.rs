@@ -11,11 +11,11 @@ use super::moves::{CLIENTS, Scale, StepPlan};
 /// Every lock's record, by the model.
 pub(super) struct World {
     pub(super) now: u64,
-    /// Who still listens.
+    /// The clients that still listen.
     pub(super) connected: [bool; CLIENTS],
     /// Whether the store can tell that; otherwise all count as listening.
     told_apart: bool,
-    /// What each client should have been told and has not been asked about.
+    /// The notices that each client should have received and has not been asked about.
     pub(super) told: [Vec<Notice>; CLIENTS],
     records: BTreeMap<LockKey, Record>,
     /// Since when the store has kept its data.
@@ -39,7 +39,7 @@ impl World {
         Some(holders.get(number % holders.len().max(1))?.owner)
     }
 
-    /// Who waits first.
+    /// The owner that waits first.
     pub(super) fn head(&self, lock: &LockKey) -> Option<OwnerId> {
         Some(self.records.get(lock)?.tickets.front()?.owner)
     }

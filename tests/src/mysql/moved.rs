@@ -18,7 +18,7 @@ use super::MysqlServer;
 use crate::equivalence::{BEGIN, Subject, await_arrival};
 use crate::peer::runtime;
 
-/// What statements read the clock with, and what they read instead on the way to the server: a function of the same length.
+/// The call by which statements read the clock, and the call that replaces it on the way to the server, of the same length.
 const CLOCK: &[u8; 10] = b"SYSDATE(6)";
 const MOVED: &[u8; 10] = b"moved_t(6)";
 

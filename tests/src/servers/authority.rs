@@ -75,7 +75,7 @@ impl Authority {
         )
     }
 
-    /// What makes a server speak TLS on a port.
+    /// The arguments with which a server speaks TLS on a port.
     pub fn arguments(&self, port: u16, asks: bool) -> [String; 10] {
         let path = |name| text(&self.file(name));
         let asks = if asks { "yes" } else { "no" };

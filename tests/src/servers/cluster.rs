@@ -15,7 +15,7 @@ const NODE_TIMEOUT: &str = "500";
 /// How long the nodes may take to find together.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What has nodes speak TLS with each other.
+/// The arguments with which nodes speak TLS with each other.
 const OVER_TLS: [&str; 4] = ["--tls-cluster", "yes", "--tls-replication", "yes"];
 
 /// Three masters, three replicas; they end when this is dropped.
@@ -33,7 +33,7 @@ pub struct Move {
     slot: String,
 }
 
-/// What a node is started with.
+/// The arguments with which a node is started.
 fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let own = ["--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT];
     let replica = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];

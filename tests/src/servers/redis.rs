@@ -235,7 +235,7 @@ pub(super) fn start(command: &mut Command, port: u16, folder: &TempDir) -> Optio
     panic!("`{name}` did not answer on port {port} within {PATIENCE:?}");
 }
 
-/// What the server counted since `CONFIG RESETSTAT`, by command, but for the questions themselves.
+/// The calls that the server counted since `CONFIG RESETSTAT`, by command, but for the queries themselves.
 pub fn commands(admin: &mut redis::Connection) -> BTreeMap<String, u64> {
     let info: String = redis::cmd("INFO").arg("commandstats").query(admin).unwrap();
     let counts = info.lines().filter_map(|line| {

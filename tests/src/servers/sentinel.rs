@@ -12,7 +12,7 @@ use super::authority::Authority;
 use super::redis::{RedisServer, admin, program, start};
 use fencelock_servers::own::free_port;
 
-/// What the sentinels call the master.
+/// The name of the master among the sentinels.
 const MASTER: &str = "mymaster";
 /// A master that does not answer for so long is down, in milliseconds: longer than a busy machine keeps one waiting.
 const DOWN_AFTER: u32 = 1000;
@@ -27,12 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct SentinelSet {
     /// The servers, whatever their part is now.
     pub nodes: Vec<RedisServer>,
-    /// What each was started with, and the port the others know it by.
+    /// The arguments of each server, and the port by which the others know it.
     known: Vec<(Vec<String>, u16)>,
     sentinels: Vec<Sentinel>,
 }
 
-/// What the servers and sentinels ask of whoever comes.
+/// The demands of the servers and sentinels on those who connect.
 #[derive(Clone, Copy, Default)]
 pub struct Guard<'a> {
     /// They speak TLS with each other and, on ports besides, with clients, who see it is them by this authority.
@@ -45,7 +45,7 @@ pub struct Guard<'a> {
     pub arguments: &'a [&'a str],
 }
 
-/// What a sentinel knows of somebody.
+/// The fields by which a sentinel describes another instance.
 type Facts = HashMap<String, String>;
 
 struct Sentinel {
@@ -168,7 +168,7 @@ impl SentinelSet {
         })
     }
 
-    /// What the sentinels wrote down last.
+    /// The last lines of the sentinels' logs.
     fn logs(&self) -> String {
         let logs = self.sentinels.iter().map(|sentinel| {
             let log = fs::read_to_string(sentinel.folder.path().join("redis.log"));
@@ -189,7 +189,7 @@ impl SentinelSet {
 }
 
 impl Guard<'_> {
-    /// What a server of its own is started with.
+    /// The arguments with which one of its servers is started.
     fn words(&self, tls: Option<[String; 10]>) -> Vec<String> {
         let encrypted = tls.into_iter().flatten().chain(self.over_tls().map(str::to_owned));
         let password = |name: &str| self.servers.map(|word| [name.to_owned(), word.to_owned()]);
@@ -198,7 +198,7 @@ impl Guard<'_> {
         encrypted.chain(passwords.flatten()).chain(more).collect()
     }
 
-    /// What has them speak TLS with each other.
+    /// The arguments with which they speak TLS with each other.
     fn over_tls(&self) -> impl Iterator<Item = &'static str> {
         self.authority.map(|_| ["--tls-replication", "yes"]).into_iter().flatten()
     }
@@ -222,13 +222,13 @@ impl Guard<'_> {
     }
 }
 
-/// What makes a server the replica of a master at a port, or of none.
+/// The arguments that make a server the replica of a master at a port, or of none.
 fn of(master: Option<u16>) -> Vec<String> {
     let words = |port: u16| ["--replicaof", "127.0.0.1", &port.to_string()].map(str::to_owned);
     master.map(words).into_iter().flatten().collect()
 }
 
-/// What a server is started with.
+/// The arguments with which a server is started.
 fn words<'a>(own: &'a [String], more: &'a [String]) -> Vec<&'a str> {
     let prompt = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
     prompt.into_iter().chain(own.iter().chain(more).map(|word| &**word)).collect()

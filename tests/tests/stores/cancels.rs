@@ -26,7 +26,7 @@ use rusqlite::Connection;
 const CLIENTS: usize = 4;
 const LOCKS: usize = 6;
 const TASKS: usize = 48;
-/// What was cancelled is undone within a round trip; this is the machine's time.
+/// The time that the machine may need; a cancelled operation itself is undone within a round trip.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn cancellations() -> u64 {

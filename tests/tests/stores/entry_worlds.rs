@@ -31,10 +31,10 @@ pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const S: Duration = Duration::from_secs(1);
 /// How long a session lives.
 const TTL: Duration = Duration::from_secs(3);
-/// What takes no time in a simulated world takes less than this.
+/// The bound for work that takes no time in a simulated world.
 const REAL: Duration = Duration::from_millis(350);
 
-/// What a world takes at most.
+/// The longest time that a world may take.
 const LONGEST: Duration = Duration::from_secs(60);
 
 type Line = line::Line<Store>;

@@ -28,7 +28,7 @@ fn fork() -> Option<Pid> {
     Pid::from_raw(pid)
 }
 
-/// What the child does, and its end.
+/// Runs `act` in the child and ends the child.
 #[expect(unsafe_code, reason = "no other exit leaves what belongs to the parent alone")]
 fn child(act: impl FnOnce()) -> ! {
     let well = catch_unwind(AssertUnwindSafe(act)).is_ok();

@@ -44,7 +44,7 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// What a lock protects: a place only one may be in, and the newest token seen there.
+/// The object that a lock protects: a place only one may be in, and the newest token seen there.
 #[derive(Default)]
 struct Place {
     inside: AtomicBool,

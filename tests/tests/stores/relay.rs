@@ -1,4 +1,4 @@
-//! Who may speak in the client's name to a ZooKeeper over TLS. It counts the ports of this process, so it runs by itself: `stores relay::`.
+//! Nobody else speaks in the client's name to a ZooKeeper over TLS. It counts the ports of this process, so it runs by itself: `stores relay::`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,7 +48,7 @@ const CONNECT: &[u8] = b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x27\x10\0\0\0\0\
 /// A login by the relay's scheme, without what is told and its length.
 const LOGIN: &[u8] = b"\0\0\0\x01\0\0\0\x64\0\0\0\0\0\0\0\x09fencelock";
 
-/// What is answered on a port until the connection ends, or nothing more comes.
+/// The answer on a port until the connection ends, or nothing more comes.
 async fn ask(port: u16, said: Vec<u8>) -> Vec<u8> {
     let asking = tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();

@@ -254,7 +254,7 @@ async fn on_a_server() -> (RedisStore, RedisServer) {
     (store.expect("the server takes clients"), server)
 }
 
-/// What a renewal or a release of one among thousands has the server write: a few of those who hold, not all.
+/// A renewal or a release of one among thousands makes the server write a few of those who hold, not all.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_of_one_among_thousands_writes_little() {
     const STEPS: usize = 200;

@@ -13,7 +13,7 @@ use fencelock_worlds::world::Ending;
 const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--family NAME] \
                      [--threads N] [--trace SEED] [--about locks|sessions|cells|Versions|Jobs|Elections]";
 
-/// What was asked for.
+/// The arguments of the command line.
 struct Wish {
     campaign: Campaign,
     trace: Option<u64>,

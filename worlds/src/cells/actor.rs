@@ -67,7 +67,7 @@ impl Place {
         self.checker.ends(by, fate);
     }
 
-    /// What an error says of the operation it ended.
+    /// Concludes from an error whether the operation that it ended was carried out.
     fn explain(&self, error: &Error, retries: u32) -> Fate {
         match error.code() {
             Code::Conflict => {

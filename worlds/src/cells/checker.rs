@@ -14,7 +14,7 @@ use super::shelf::lock_of_job;
 use crate::checker::{Figures, Rule, Violation};
 use crate::network::Network;
 
-/// What an operation was told of itself.
+/// The outcome of an operation as far as its caller knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It was carried out, and made this version.
@@ -211,7 +211,7 @@ impl Checker {
         note
     }
 
-    /// What the observer of an election is told.
+    /// Records the leader that the observer of an election sees.
     pub(super) fn sees(&self, of: usize, leader: Option<&Leader>) {
         let token = leader.and_then(|leader| leader.token);
         self.tell(|| format!("the observer of {of} sees {token:?}"));

@@ -1,4 +1,4 @@
-//! What the diary of the cells tells: whether every change was one that may be.
+//! Checks the store's record of all changes to cells: whether every change was allowed.
 
 use std::collections::BTreeMap;
 

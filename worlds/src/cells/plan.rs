@@ -1,4 +1,4 @@
-//! What happens in such a world, drawn from its seed.
+//! The plan of such a world, drawn from its seed.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 pub struct Plan {
     /// The seed of the world's order and dice.
     pub seed: u64,
-    /// What it is about.
+    /// The subject of the world: versions, jobs or elections.
     pub family: Family,
     /// How it goes.
     pub mood: Mood,
     /// The network until it heals.
     pub weather: Weather,
-    /// What the store's clock gains, in parts per million.
+    /// The drift of the store's clock in parts per million; above 0 it runs fast.
     pub server_drift: i32,
     /// The clients, each on a machine of its own.
     pub clients: Vec<Machine>,
     /// How far each client's wall clock is off, in microseconds.
     pub off: Vec<i64>,
-    /// What they do.
+    /// The tasks that the clients run.
     pub tasks: Vec<Task>,
-    /// What is done to them and to the store, in order.
+    /// The faults that hit the clients and the store, in order.
     pub faults: Vec<(Duration, Fault)>,
     /// When everything heals.
     pub heals: Duration,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub job: JobPlan,
 }
 
-/// What a world is about.
+/// The subject of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// Values with versions.
@@ -90,7 +90,7 @@ pub struct JobPlan {
 pub struct Task {
     /// The client it belongs to.
     pub client: usize,
-    /// What it does.
+    /// Its acts, in order.
     pub acts: Vec<Act>,
 }
 
@@ -101,7 +101,7 @@ pub struct Act {
     pub rest: Duration,
     /// Of which cell, job or election.
     pub of: usize,
-    /// What.
+    /// The operation that is asked for.
     pub what: What,
     /// When the asker loses patience.
     pub cancel: Cancel,
@@ -111,7 +111,7 @@ pub struct Act {
     pub end: End,
 }
 
-/// What is asked for.
+/// The operations that an act can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Versions: add one, trying again so often.

@@ -17,9 +17,9 @@ pub struct Changed {
     pub key: CellKey,
     /// By whom.
     pub writer: OwnerId,
-    /// What was there.
+    /// The cell before the change; `None` if there was none.
     pub before: Option<Cell>,
-    /// What is there now.
+    /// The cell after the change; `None` if there is none.
     pub after: Option<Cell>,
     /// The version that was answered.
     pub version: u64,
@@ -41,7 +41,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// What is there at `now`.
+    /// Reads the cell of `key` as it is at `now`.
     pub fn look(&self, key: &CellKey, now: u64) -> Look {
         cell::look(self.records.get(key), now)
     }

@@ -1,4 +1,4 @@
-//! What can be taken from such a world.
+//! The parts that shrinking can take from such a world.
 
 use super::{Plan, plan, world};
 use crate::plan::Cancel;

@@ -172,7 +172,7 @@ impl Checker {
         }
     }
 
-    /// What a client has given up may not stay on the store for longer than a message takes.
+    /// Checks that no hold or place that a client has given up stays on the store for longer than a message takes.
     fn look_for_ghosts(&self, book: &mut Book, now: Duration) {
         if !book.prompt {
             return;
@@ -216,7 +216,7 @@ impl Checker {
 }
 
 impl Book {
-    /// Whoever waits in a client that is closed has to hear of it.
+    /// Checks that everybody who waits in a closed client learns of the close in time.
     fn look_at_closed(&mut self, now: Duration) {
         let mut found = Vec::new();
         for one in self.pending.values_mut() {

@@ -1,4 +1,4 @@
-//! What the checker knows of a world.
+//! The state that the checker keeps of a world.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

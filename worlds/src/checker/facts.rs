@@ -1,4 +1,4 @@
-//! What the store's own diary has to show: tokens that rise, an order that is kept, waiters that are served.
+//! Checks the store's own record of changes: tokens rise, the order is kept, and waiters are served.
 
 use fencelock::Token;
 

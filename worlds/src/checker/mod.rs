@@ -1,4 +1,4 @@
-//! What must hold in every world, watched from outside while it runs: who claims to hold what, who waits, and what the
+//! The rules of every world, watched from outside while it runs: the claims to locks, the waiters, and the records that the
 //! store keeps at that very moment.
 
 mod audit;
@@ -39,7 +39,7 @@ pub struct Checker {
     book: Mutex<Book>,
 }
 
-/// What may be asked of this world.
+/// The promises that the checker can demand of this world.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     trust: Trust,

@@ -1,4 +1,4 @@
-//! What the checker notes of one who asks, holds or is at something, for as long as it is.
+//! The checker's note of a task that asks, holds or is at something, for as long as it is.
 
 use std::sync::Arc;
 

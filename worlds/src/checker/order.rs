@@ -7,7 +7,7 @@ use super::{Checker, Rule};
 use crate::plan::Act;
 
 impl Checker {
-    /// Whoever asked got the lock: of its client, nobody who came earlier may still wait for it. A client that stood still
+    /// Checks a grant by the client's order: nobody of this client who came earlier may still wait for it. A client that stood still
     /// may have lost its turn unseen.
     pub fn served(&self, note: &Note) {
         let now = self.now();

@@ -1,4 +1,4 @@
-//! What the locks protect: a counter behind a gate, which must end at exactly the number of writes it took.
+//! The resource that a lock protects: a counter behind a gate, which must end at exactly the number of writes it took.
 
 use fencelock::{Gate, Token};
 

@@ -1,4 +1,4 @@
-//! What may be broken, and what is counted.
+//! The rules that a world may break, and the figures that are counted.
 
 use std::fmt;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a world came to.
+/// The counts of a world's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Guards given out.

@@ -7,7 +7,7 @@ use fencelock_sim::Dice;
 
 use crate::plan::{Act, Cancel, Doing, How, Task};
 
-/// What everybody wants: to read beside the others, now and then to write; or one of many permits. The first has it alone
+/// Draws a crowd: all read beside the others and now and then write, or all take one of many permits. The first has it alone
 /// until all are there.
 pub(super) fn draw(tasks: &mut [Task], seed: u64) {
     let dice = &mut Dice::new(seed ^ 0x63_726f_7764).fork();

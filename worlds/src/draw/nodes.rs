@@ -17,7 +17,7 @@ impl Node {
 }
 
 impl Scale {
-    /// What happens to the nodes, and when everything heals.
+    /// Draws the faults that hit the nodes, and the time when everything heals.
     pub(super) fn node_faults(
         &self,
         dice: &mut Dice,

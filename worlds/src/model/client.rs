@@ -53,7 +53,7 @@ impl Client {
         matches!(self.phase, Phase::Holding { deadline } if time < deadline)
     }
 
-    /// What it may do next of its own accord.
+    /// Adds the events that the client may cause next of its own accord.
     pub(super) fn choices(
         &self,
         protocol: &Protocol,

@@ -21,7 +21,7 @@ pub const TICK: Duration = Duration::from_secs(2);
 /// The lease every client asks for, in ticks.
 pub const LEASE: u8 = 2;
 
-/// What a world may contain. Everything else follows.
+/// The limits of a world. Everything else follows from them.
 #[derive(Clone, Debug)]
 pub struct Protocol {
     /// How many clients there are.
@@ -47,7 +47,7 @@ pub struct Protocol {
 pub struct Moment {
     /// Ticks since the beginning.
     pub time: u8,
-    /// What the store keeps.
+    /// The record that the store keeps.
     pub record: Record,
     /// The clients.
     pub clients: Vec<Client>,
@@ -63,11 +63,11 @@ pub struct Moment {
     granted: u64,
     /// The attempt it was granted to.
     grantee: (u8, u8),
-    /// What went wrong on the way here.
+    /// The broken rule on the way here, if any.
     wrong: Option<Wrong>,
 }
 
-/// What must never happen, seen in a single event.
+/// A broken rule that shows in a single event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Wrong {
     /// A token that is not above every earlier one.
@@ -97,17 +97,17 @@ pub enum Packet {
 /// A request, by which its answer is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
-    /// Who asks.
+    /// The client that asks.
     pub client: u8,
     /// For which of its attempts.
     pub attempt: u8,
-    /// What for.
+    /// The operation that it asks for.
     pub ask: Ask,
     /// When it was sent.
     pub sent: u8,
 }
 
-/// What can be asked for.
+/// The operations that a client can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ask {
     /// The lock.
@@ -135,7 +135,7 @@ pub enum Answered {
     No,
 }
 
-/// What can happen next.
+/// The events that can happen next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Time passes.

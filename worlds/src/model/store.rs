@@ -79,7 +79,7 @@ impl Moment {
         self.forget_answers();
     }
 
-    /// What may be asked of the store after every step.
+    /// Checks the rules for the store, which hold after every step.
     fn judge(&mut self, now: u64) {
         if let Some(holder) = self.record.holder() {
             let (token, grantee) = (holder.token, attempt_of(holder.owner));

@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 use super::{Network, NetworkState, Way};
 use crate::cells::lock_of_job;
 
-/// What can be asked of a cell.
+/// The operations on a cell.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
     Look(CellKey),
     Swap(Change),
 }
 
-/// What comes back.
+/// The reply to such an operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     Look(Look),

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{Network, NetworkState, Subscription, Way};
 use crate::entries::Entries;
 
-/// What comes back.
+/// The reply to a request.
 pub(crate) enum Told<T> {
     Answer(Result<T, Failure>),
     /// The store is there and does not want to.
@@ -17,7 +17,7 @@ pub(crate) enum Told<T> {
     Reset,
 }
 
-/// What the store is asked to do at some moment of its own clock.
+/// An operation that the store carries out at some moment of its own clock.
 pub(crate) type Ask<T> = Box<dyn FnOnce(&mut Entries, Instant) -> Result<T, Failure> + Send>;
 
 impl Network {

@@ -10,7 +10,7 @@ use crate::network::cells::{Ask, Told};
 use crate::network::{refused, unknown};
 
 impl NetworkStore {
-    /// What comes back, or `None` if nothing comes in time or the connection broke.
+    /// Sends the request; returns the reply, or `None` if nothing comes in time or the connection broke.
     async fn ask_cell(&self, ask: Ask) -> Option<Told> {
         let (reply, told) = oneshot::channel();
         let timeout = self.node.sleep_until(self.node.now() + self.timeout);

@@ -1,4 +1,4 @@
-//! What a store with sessions may have left in the end.
+//! Checks the entries that a store with sessions still has in the end.
 
 use super::World;
 use crate::checker::Rule;

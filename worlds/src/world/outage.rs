@@ -7,7 +7,7 @@ use crate::later::{after, restart};
 use crate::plan::Fault;
 
 impl World {
-    /// What happens to one node of a quorum.
+    /// Applies a fault to one node of a quorum.
     pub(super) fn inflict_on_node(&self, fault: Fault) {
         match fault {
             Fault::NodeRestart(node, time, loss) => {

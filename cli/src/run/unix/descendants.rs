@@ -196,7 +196,7 @@ impl Remembered {
     }
 }
 
-/// What the system says of a process.
+/// The state of a process, as the system reports it.
 struct Stat {
     parent: i32,
     ended: bool,

@@ -27,7 +27,7 @@ pub(crate) struct Group {
     leader: Pid,
 }
 
-/// What the command does.
+/// The state of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupState {
     Running,

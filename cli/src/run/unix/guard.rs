@@ -41,7 +41,7 @@ struct Guard {
     group: Group,
     /// Whether the command's end is told, or is not ours to tell.
     ended: bool,
-    /// What lets the command go, until it has.
+    /// The pipe that lets the command run; `None` once it does.
     gate: Option<PipeWriter>,
     /// Of one that is no ancestor of the command.
     remembered: Option<Remembered>,
@@ -101,7 +101,7 @@ impl Guard {
         Some(guard)
     }
 
-    /// What a shell or a job server left open for the command must end with the command.
+    /// Closes the descriptors that a shell or a job server left open for the command, which must end with the command.
     fn close_inherited(&self) -> io::Result<()> {
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         dup2_stdin(&nothing)?;
@@ -202,7 +202,7 @@ fn inherited(descriptor: i32, how: &OpenOptions) -> io::Result<File> {
 }
 
 struct Orders {
-    /// What was read and is no whole line yet.
+    /// The bytes that were read and are no whole line yet.
     text: Vec<u8>,
     newest: Option<Duration>,
 }

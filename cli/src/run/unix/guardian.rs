@@ -91,7 +91,7 @@ impl Guardian {
         }
     }
 
-    /// What becomes of the command; `None` if somebody has killed the guardian.
+    /// The next report on the command; `None` if somebody has killed the guardian.
     pub(crate) async fn report(&mut self) -> Option<Report> {
         self.reports.next_line().await.ok()?.and_then(|line| line.parse().ok())
     }

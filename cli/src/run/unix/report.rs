@@ -1,4 +1,4 @@
-//! What a guardian tells its supervisor, a line each.
+//! The reports of a guardian to its supervisor, a line each.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;

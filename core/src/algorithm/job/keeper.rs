@@ -52,7 +52,7 @@ impl Taken {
     }
 }
 
-/// What its hold serves; nothing passes on from one run to another.
+/// The number of the local hold of every run; nothing passes on from one run to another.
 const RUN: u64 = 1;
 /// How long a run that is taken back is tried to be.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -79,7 +79,7 @@ impl Begun {
         self.hold.is_held() && self.taken.take()
     }
 
-    /// What the claims of the run look at.
+    /// The local hold that the claims of the run look at.
     pub(crate) fn local(&self) -> Local {
         Local { hold: self.hold.clone(), number: RUN, token: self.hold.token }
     }
@@ -122,7 +122,7 @@ pub(super) struct Keeper {
     /// The next change, but for its value.
     pub(super) change: Change,
     pub(super) record: Record,
-    /// What was there before the start.
+    /// The record that was there before the start.
     pub(super) before: Option<Record>,
 }
 

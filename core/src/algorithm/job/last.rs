@@ -10,7 +10,7 @@ use crate::fence::Token;
 use crate::port::{CellKey, Look};
 
 impl Core {
-    /// What the cell says of the last run; of one in progress, whether it still has the lock.
+    /// The last run as its cell records it; of one in progress, whether it still has the lock.
     pub(super) async fn last_run(&self, key: &CellKey) -> Result<(Look, Option<Record>)> {
         let mut look = self.look(key).await?;
         loop {
@@ -31,7 +31,7 @@ impl Core {
         }
     }
 
-    /// What is left of the lease of the run with this token; `None` if it does not have the lock.
+    /// The time left of the lease of the run with this token; `None` if it does not have the lock.
     async fn left_of_run(&self, key: &CellKey, token: Token) -> Result<Option<Duration>> {
         let state = self.inspect(&LockId::of_job(&key.name)).await?;
         let holder = state.holders.into_iter().find(|holder| holder.token == Some(token));

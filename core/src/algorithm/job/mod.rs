@@ -45,7 +45,7 @@ pub use self::skipped::Skipped;
 /// The record of a job that is not run any more is forgotten after this long, or ten periods.
 const MEMORY: Duration = Duration::from_hours(30 * 24);
 
-/// What a start asks for.
+/// The parameters of a start.
 #[derive(Clone, Debug)]
 pub(crate) struct JobRequest {
     pub times: Times,
@@ -57,7 +57,7 @@ pub(crate) struct JobRequest {
     pub retry_dead: bool,
     /// How long the caller stays for an answer.
     pub patience: Duration,
-    /// Who asks, as JSON.
+    /// The information about the client that asks, as JSON.
     pub info: Arc<str>,
 }
 
@@ -78,7 +78,7 @@ impl JobRequest {
         self.at_most.map_or(self.ttl, |most| most.min(self.ttl))
     }
 
-    /// What the run asks of the job's lock.
+    /// The run's request for the job's lock.
     fn of_lock(&self) -> Request {
         Request {
             mode: Mode::Exclusive,
@@ -93,7 +93,7 @@ impl JobRequest {
     }
 }
 
-/// What a start comes to.
+/// The result of a start.
 pub(crate) type Start = Result<Begun, Skipped>;
 
 /// How long somebody stays for a start.
@@ -102,7 +102,7 @@ struct Stay<'a> {
     asker: &'a mut oneshot::Sender<Result<Start>>,
     /// When they give up.
     until: Instant,
-    /// What they are told then.
+    /// The reason that their error gives then.
     unheard: &'a Mutex<Unheard>,
 }
 
@@ -118,7 +118,7 @@ enum Unheard {
     Taken,
 }
 
-/// What comes of the mark that a run begins.
+/// The result of writing the mark that a run begins.
 enum Marked {
     Begins(Box<Keeper>),
     Skipped(Skipped),

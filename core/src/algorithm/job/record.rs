@@ -1,4 +1,4 @@
-//! What a job's cell says of its last run.
+//! The record of the last run, as a job's cell keeps it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub struct JobState {
     /// When it was last heard of, or ended. Of a run that has died only the start is known.
     #[serde(with = "crate::port::millis")]
     pub heard: Duration,
-    /// What it said of itself, as JSON.
+    /// The information it gave about itself, as JSON.
     pub info: Value,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Record {
     /// When the cell was changed last.
     #[serde(skip)]
     pub changed: u64,
-    /// What is left of its lease while it has the job's lock.
+    /// The time left of its lease while it has the job's lock.
     #[serde(skip)]
     pub left: Option<Duration>,
 }

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(watched(R, 1, &[P, R]), [1]);
     }
 
-    /// Whoever holds by this rule, in any queue, may hold beside all others that do.
+    /// Every entry that holds by this rule, in any queue, may hold beside all others that do.
     #[test]
     fn no_two_hold_that_exclude_each_other() {
         let modes = [X, R, W, P];

@@ -22,7 +22,7 @@ pub(super) struct Own {
     outdated: bool,
     /// It holds, and its own entry is watched: somebody else may remove it.
     pub(super) is_watched: bool,
-    /// What was heard while its join was under way.
+    /// Moves that arrived while its join was under way.
     early: Vec<Rank>,
     /// When the newest step arrived that was answered "still waiting": a push counts from there.
     pub(super) base: Instant,
@@ -44,7 +44,7 @@ pub(super) enum Stage {
     Leaving,
 }
 
-/// What a news of another entry means for one that waits.
+/// The effect of a change of another entry on one that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consequence {
     /// Nothing.

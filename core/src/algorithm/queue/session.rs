@@ -13,7 +13,7 @@ use crate::port::backoff::Backoff;
 use crate::port::{Failure, Instant, Notice, QueueNotice, QueueStore, RuntimeHandle, SessionId};
 use crate::runtime::sync::Mutex;
 
-/// What the steps of one client share.
+/// The state that the steps of one client share.
 pub(super) struct Shared<S> {
     pub(super) store: S,
     pub(super) runtime: RuntimeHandle,

@@ -1,4 +1,4 @@
-//! What a client knows of its session and its entries. Every change is made in one piece; what follows from it is an effect.
+//! A client's knowledge of its session and its entries. Every change is made in one piece; what follows from it is an effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) struct QueueState {
     by_lock: BTreeMap<LockKey, BTreeSet<OwnerId>>,
     /// The newest that were taken back while nothing was known of them, also when there was no session to ask in.
     pub(super) left: LeftOwners,
-    /// What is being removed in the background.
+    /// Entries that are being removed in the background.
     pub(super) orphans: BTreeSet<(OwnerId, Option<Rank>)>,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct Orphan {
     pub(super) rank: Option<Rank>,
 }
 
-/// What follows from a change.
+/// The notices and the work that follow from a change.
 #[derive(Default)]
 pub(super) struct Effects {
     pub(super) notices: Vec<Notice>,
-    /// Whose predecessors are to be watched.
+    /// Entries whose predecessors are to be watched.
     pub(super) watch: Vec<OwnerId>,
     pub(super) remove: Vec<Orphan>,
     /// The session to end.

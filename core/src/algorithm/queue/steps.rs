@@ -115,7 +115,7 @@ impl<S: QueueStore> Shared<S> {
         }
     }
 
-    /// What a try is answered if the lock is not free. An entry of it would be in the way of other tries until it is removed.
+    /// The answer to a try if the lock is not free. An entry for it would be in the way of other tries until it is removed.
     async fn taken(&self, step: &Step, want: Want) -> Result<Option<Outcome>, Failure> {
         let all = self.store.standings(&step.lock).await.map_err(Failure::refused)?;
         // Which kind a name is in use as, an entry of this client's tells better.
@@ -162,7 +162,7 @@ impl<S: QueueStore> Shared<S> {
         let _ = self.remove(owner).await;
     }
 
-    /// What a step is answered whose owner is to hold.
+    /// The answer to a step whose owner is to hold.
     pub(super) fn answer_of(self: &Arc<Self>, owner: OwnerId) -> Answer {
         self.change(|state, now, effects| {
             state.live(now, effects);

@@ -1,4 +1,4 @@
-//! What lies on the store, for people who look.
+//! The state of a lock on the store, for people who look.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl<S: QueueStore> Shared<S> {
     }
 }
 
-/// Who holds and who waits, by the same rule by which each of them knows it.
+/// The holders and the waiters, by the same rule by which each of them knows what it is.
 fn state(all: Vec<EntryView>) -> LockState {
     let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
     let mut state = LockState { kind, ..LockState::default() };

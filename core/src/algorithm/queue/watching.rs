@@ -6,7 +6,7 @@ use super::own::Stage;
 use super::session::Shared;
 use crate::port::{Failure, LockKey, OwnerId, QueueStore, Rank, SessionId, Standing};
 
-/// What is to be done for an entry that waits.
+/// The next action for an entry that waits.
 enum Plan {
     /// The whole queue is to be read.
     Look(LockKey),
@@ -72,7 +72,7 @@ impl<S: QueueStore> Shared<S> {
         }
     }
 
-    /// What a watch has answered.
+    /// Applies the moves that a watch has answered.
     fn noted(self: &Arc<Self>, owner: OwnerId, lock: &LockKey, gone: &[Rank]) {
         self.change(|state, now, effects| {
             for rank in gone {

@@ -14,7 +14,7 @@ use crate::port::{Action, Answer, BoxFuture, Failure, Outcome, Step};
 
 type Return = (usize, Arc<[Step]>, Vec<Answer>);
 
-/// What was sent, and what has not come back.
+/// The requests that were sent, and those whose answers have not come back.
 pub(super) struct Fanout {
     voters: Arc<Voters>,
     out: FuturesUnordered<BoxFuture<'static, Return>>,

@@ -49,7 +49,7 @@ use crate::port::{
 /// ```
 pub struct Quorum(Arc<Voters>);
 
-/// What a quorum survives.
+/// The effects of failures on the promises of a quorum.
 const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
         "a minority of the nodes is down, cut off or stands still",

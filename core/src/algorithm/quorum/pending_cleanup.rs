@@ -1,4 +1,4 @@
-//! What one node of a quorum has not confirmed yet: attempts and holds that are freed there again and again until it does.
+//! The cleanups that one node of a quorum has yet to confirm: it is asked again and again to free attempts and holds.
 
 use std::collections::BTreeMap;
 

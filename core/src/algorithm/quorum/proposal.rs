@@ -7,10 +7,10 @@ use crate::port::Instant;
 
 /// Room for the way of the first request after a clock was met.
 const ROOM: u64 = 1000;
-/// What the clocks may have drifted apart since, at most.
+/// The most that the clocks may have drifted apart since.
 const DRIFT: Duration = Duration::from_millis(50);
 
-/// What the fastest clock among the nodes shows, as far as it is known: without a counter a node's token is its clock.
+/// The time that the fastest clock among the nodes shows, as far as known: without a counter a node's token is its clock.
 #[derive(Default)]
 pub(super) struct Proposal(Option<(Token, Instant)>);
 
@@ -19,7 +19,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 impl Proposal {
-    /// What to propose now, at least `floor`.
+    /// The token to propose now, at least `floor`.
     pub(super) fn make(&self, now: Instant, floor: Token) -> Token {
         let Some((token, at)) = self.0 else { return floor };
         let since = now.since(at);

@@ -3,24 +3,24 @@
 use super::node_set::NodeSet;
 use crate::port::{Answer, Applied, Outcome};
 
-/// What the late nodes of one hold have said.
+/// The answers of the late nodes of one hold.
 ///
 /// A node is told of the end right behind its vote. Who frees the hold then has voted before. Where it is gone, or that is
 /// not known, either the vote was not for us, or the end has overtaken it, or did not come: then the vote decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stragglers {
-    /// Whose vote is out.
+    /// Nodes whose vote is out.
     votes: NodeSet,
-    /// Who was told of the end, and has not answered that.
+    /// Nodes that were sent the end, and have not answered it.
     ends: NodeSet,
-    /// Who granted, and who may have, while the answer to the end was out.
+    /// Nodes that granted, and nodes that may have, while the answer to the end was out.
     granted: NodeSet,
     doubtful: NodeSet,
-    /// Who has freed it.
+    /// Nodes that have freed it.
     freed: NodeSet,
 }
 
-/// What a node may keep of a hold that is over.
+/// The part of an ended hold that a node may still keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leftover {
     Nothing,

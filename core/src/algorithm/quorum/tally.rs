@@ -1,4 +1,4 @@
-//! What the nodes' answers to one step come to.
+//! The result of the nodes' answers to one step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::port::{Action, Answer, Failure, Instant, LockState, Outcome, Step};
 #[derive(Default)]
 pub(super) struct Tally {
     answers: usize,
-    /// Who granted, the tokens and what is left.
+    /// The nodes that granted, with the token and the time left there.
     granted: Vec<(usize, Token, Duration)>,
     gone: Vec<usize>,
     freed: usize,
@@ -86,13 +86,13 @@ impl Tally {
     }
 }
 
-/// What is left of a lease that a majority has to keep: what the last of the best majority keeps.
+/// The time left of a lease that a majority has to keep: that of the last node of the best majority.
 pub(super) fn kept(mut left: Vec<Duration>, majority: usize) -> Duration {
     left.sort_unstable_by(|one, other| other.cmp(one));
     left.get(majority - 1).or(left.last()).copied().unwrap_or_default()
 }
 
-/// What several nodes keep of a lock, seen as one: it is held if a majority says so.
+/// The states of a lock on several nodes, seen as one: it is held if a majority says so.
 fn as_one(states: Vec<LockState>, majority: usize) -> LockState {
     let last = states.iter().map(|state| state.last).max().unwrap_or_default();
     let waiters = states.iter().map(|state| &state.waiters).max_by_key(|waiters| waiters.len());

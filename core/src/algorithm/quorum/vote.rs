@@ -21,17 +21,17 @@ use crate::port::{
 /// How the nodes voted.
 #[derive(Default)]
 struct Votes {
-    /// Who granted, and the token and what is left there.
+    /// The nodes that granted, with the token and the time left there.
     granted: Vec<(usize, Token, Duration)>,
     /// The fewest tokens that one of them drew.
     drawn: Option<u32>,
-    /// What is left of others' holds.
+    /// The times left of others' holds.
     held: Vec<Option<Duration>>,
     recovering: Vec<Duration>,
     conflicts: Vec<Kind>,
     tombstoned: usize,
     failures: Vec<(usize, Error)>,
-    /// Who may have granted, or may yet, for all that is known.
+    /// Nodes that may have granted, or may yet, for all that is known.
     doubtful: NodeSet,
     /// Whom the question certainly did not reach.
     unasked: NodeSet,

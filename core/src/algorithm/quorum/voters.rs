@@ -1,4 +1,4 @@
-//! What the steps of one quorum share: its nodes, its holds, and what the nodes have yet to confirm.
+//! The state that the steps of one quorum share: its nodes, its holds, and what the nodes have yet to confirm.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl Voters {
         })
     }
 
-    /// What a node answered to steps of ours: what it did not confirm is cleaned up there.
+    /// Takes in a node's answers to steps of ours: what it did not confirm is cleaned up there.
     pub(super) fn noted(self: &Arc<Self>, number: usize, batch: &[Step], answers: &[Answer]) {
         for (step, answer) in batch.iter().zip(answers) {
             match step.action {

@@ -23,7 +23,7 @@ const QUICK: Duration = Duration::from_millis(50);
 const QUEUED: Outcome =
     Outcome::Queued { last: Token::new(0), left: None, ahead: 0, foreign: false };
 
-/// What an attempt asks for.
+/// The parameters of an attempt.
 #[derive(Clone)]
 pub(super) struct Ask {
     pub(super) owner: OwnerId,
@@ -183,7 +183,7 @@ impl<S: SessionStore> Shared<S> {
         Ok(QUEUED)
     }
 
-    /// What becomes of an attempt that is asked for is told from now on, not answered. False if it is that no more.
+    /// From now on the result of an attempt comes as a notice, not as an answer. False if the attempt is not asking any more.
     fn stays(&self, owner: OwnerId) -> bool {
         self.change(|state, _, _| {
             let asked = state.owners.get_mut(&owner).filter(|own| own.stage == Stage::Asking);

@@ -1,4 +1,4 @@
-//! What is due for a session as time passes: heartbeats, its deadline, the ends of leases that are shorter.
+//! The work that is due for a session as time passes: heartbeats, its deadline, the ends of leases that are shorter.
 
 use std::sync::{Arc, Weak};
 

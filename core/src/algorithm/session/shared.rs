@@ -1,4 +1,4 @@
-//! What the steps of one client share.
+//! The state that the steps of one client share.
 
 use std::future::Future;
 use std::pin::pin;

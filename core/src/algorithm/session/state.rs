@@ -1,4 +1,4 @@
-//! What a client knows of its sessions and of what it has in them. Every change is made in one piece; what follows is an effect.
+//! A client's knowledge of its sessions and of what it has in them. Every change is made in one piece; what follows is an effect.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct State<T> {
     pub(super) coming: usize,
     pub(super) drawn: Id,
     pub(super) owners: BTreeMap<OwnerId, Own>,
-    /// Whose Take is not to be carried out any more.
+    /// Owners whose Take is not to be carried out any more.
     pub(super) left: LeftOwners,
     /// Locks that somebody else had a moment ago.
     pub(super) taken: BTreeMap<LockKey, Taken>,
@@ -47,7 +47,7 @@ pub(super) struct Taken {
     pub(super) trouble: Option<Error>,
 }
 
-/// What follows from a change.
+/// The notices and the work that follow from a change.
 pub(super) struct Effects<T> {
     pub(super) notices: Vec<Notice>,
     pub(super) cut: Vec<Arc<T>>,
@@ -131,7 +131,7 @@ impl<T> State<T> {
         }
     }
 
-    /// What is known of a lock that somebody else had.
+    /// The record of a lock that somebody else had, if it still counts.
     pub(super) fn taken(&self, lock: &LockKey, now: Instant) -> Option<&Taken> {
         self.taken.get(lock).filter(|taken| now < taken.until)
     }

@@ -18,7 +18,7 @@ use crate::driver::memory::Memory;
 use crate::port::{CellKey, Family, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
-/// What a thread is about while its client is closed.
+/// The activity of a thread while its client is closed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Does {
     /// It asks, and keeps what it wins.

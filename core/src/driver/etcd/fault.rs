@@ -1,4 +1,4 @@
-//! What goes wrong on the way to a member and there, in fencelock's words: what is said, what it leaves, what is done next.
+//! Failures on the way to a member and at it, as errors of fencelock: the message, whether the call was applied, the next step.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::address::Host;
 use crate::error::{Code, Error};
 use crate::port::{Applied, Failure};
 
-/// What is done with the connection after a failure.
+/// How to go on with the connection after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// It goes on.
@@ -25,7 +25,7 @@ pub(super) struct Fault {
     pub(super) next: Next,
 }
 
-/// What became of a request on a connection that broke.
+/// How far a request got on a connection that broke.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// It has not left this machine.
@@ -45,7 +45,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// What members say, what it means and what to do.
+/// The messages of members, each with its error code, how to go on, and the text for users.
 const PHRASES: &[(&str, Code, Next, &str)] = &[
     ("requested lease not found", Code::Lost, Next::Keep, "the session has ended"),
     ("invalid auth token", Code::Auth, Next::Token, "the server does not know our token any more"),
@@ -101,7 +101,7 @@ const PHRASES: &[(&str, Code, Next, &str)] = &[
     ),
 ];
 
-/// What a failed call means.
+/// The fault that a failed call amounts to: the error, whether the call was applied, and how to go on.
 pub(super) fn judge(host: &Host, status: &Status) -> Fault {
     if let Some(source) = std::error::Error::source(status) {
         let error = unanswered(host, &source.to_string());

@@ -1,4 +1,4 @@
-//! What a lock on etcd survives, in words.
+//! The guarantees of a lock on etcd, in words.
 
 use crate::port::Guarantee;
 

@@ -1,4 +1,4 @@
-//! What is known of joins here, so that whoever takes one back knows whether it can still come, and the key that refuses it goes.
+//! The joins that this client sent or took back: whether one can still arrive, and whether its refusing key has to be deleted.
 
 use std::collections::BTreeMap;
 

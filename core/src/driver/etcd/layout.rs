@@ -18,7 +18,7 @@ impl Layout {
         Self(prefix.into())
     }
 
-    /// What the entries of a lock begin with.
+    /// The prefix of the keys of a lock's entries.
     fn folder(&self, lock: &LockKey) -> String {
         format!("{}{}/", self.0, lock.as_str())
     }
@@ -60,7 +60,7 @@ impl Layout {
         (kv.lease != 0 && is_entry(last) && !is_cell).then(|| LockKey::new(name))
     }
 
-    /// What of this lies there as entries of a lock, in the order they were made.
+    /// Those of the found keys that are entries of the lock, in the order they were made.
     pub(super) fn entries(&self, lock: &LockKey, found: Vec<KeyValue>) -> Vec<Stored> {
         let folder = self.folder(lock);
         let stored = |kv: KeyValue| {
@@ -119,7 +119,7 @@ impl Stored {
     }
 }
 
-/// What the key of this last word holds. An entry of another program excludes everybody.
+/// Reads the value of the key that ends with `last`. An entry of another program excludes everybody.
 fn read(last: &str, value: &[u8]) -> Line {
     let own = (last.len() == OWNER).then(|| Line::parse(value)).flatten();
     own.unwrap_or_else(|| Line::foreign(Mode::Exclusive))

@@ -24,7 +24,7 @@ const AT_ONCE: usize = 100;
 /// Fencing tokens are made of numbers below this.
 const MOST: u64 = 1 << 48;
 
-/// What the calls of one client share.
+/// The state that the calls of one client share.
 #[derive(Clone)]
 pub(super) struct Steps {
     pub(super) link: Arc<Link>,
@@ -200,7 +200,7 @@ impl Steps {
         Ok(self.layout.entries(lock, found.map_err(|failure| failure.error)?.kvs))
     }
 
-    /// What is left of a lease, anyone's; `None` for an entry that has none, or if the server does not tell.
+    /// The time left of a lease of any client; `None` for an entry without a lease, or if the server does not say.
     pub(super) async fn left(&self, lease: i64) -> Result<Option<Duration>> {
         if lease == 0 {
             return Ok(None);

@@ -74,7 +74,7 @@ impl Address {
         Ok(Self { hosts, used: Arc::default(), config, password: None, tls: None })
     }
 
-    /// What one of the servers is connected with.
+    /// The options for a connection to one of the servers.
     pub(super) fn options(&self, host: &Host) -> Opts {
         let mut config = self.config.clone();
         if let Some(password) = &self.password {

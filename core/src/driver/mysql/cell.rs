@@ -40,7 +40,7 @@ impl Texts {
     }
 }
 
-/// What a row shows of a cell, and the clock that was read after it.
+/// The cell that a row shows, at the clock that was read after the row.
 pub(super) fn look(row: Option<&Row>, clock: Option<&Row>, key: &CellKey) -> Result<Look> {
     let read = |row| Texts::of(row)?.columns().record();
     let record = row.map_or(Ok(None), read).map_err(|error| error.with("name", &*key.name))?;

@@ -1,4 +1,4 @@
-//! What a server says, in fencelock's words.
+//! Failures that a server reports, as errors of fencelock.
 
 use std::fmt::Display;
 
@@ -9,10 +9,10 @@ use crate::driver::tls;
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
-/// What the server says, by its numbers, what it means and what to do.
+/// Errors of the server by their numbers, with the error code, how to go on, and the text for users.
 pub(super) type Number = (&'static [u16], Code, Next, &'static str);
 
-/// What it says of fencelock's own tables, and of anything.
+/// The errors on fencelock's own tables, and the general ones.
 const NUMBERS: &[Number] = &[
     (&[1213], Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     (
@@ -84,7 +84,7 @@ const NUMBERS: &[Number] = &[
     ),
 ];
 
-/// What the server says when it ends a session, which may be behind a commit.
+/// The errors by which the server ends a session, possibly after a commit.
 const ENDS: &[u16] = &[1053, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1927, 3169, 4031];
 
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another database, or drop them while nobody holds a lock";
@@ -100,7 +100,7 @@ pub(super) fn pooled() -> Error {
     Error::new(Code::Unsupported, message)
 }
 
-/// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+/// The fault that a failed statement amounts to. `decides`: it may have been carried out though its answer was lost.
 pub(super) fn judge(server: &impl Display, error: &mysql_async::Error, decides: bool) -> Fault {
     judge_as(server, error, decides, &[])
 }

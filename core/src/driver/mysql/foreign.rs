@@ -15,9 +15,9 @@ use crate::driver::sql::foreign::{ForeignChange, ForeignRow, ForeignRows, Foreig
 use crate::error::{Code, Result};
 use crate::port::LockKey;
 
-/// What a row says while nobody has ever held its lock. Nothing earlier fits a `TIMESTAMP` of every time zone.
+/// The time in a row whose lock nobody has ever held. Nothing earlier fits a `TIMESTAMP` of every time zone.
 const NEVER: &str = "TIMESTAMP'1970-01-03 00:00:00'";
-/// What times are counted from.
+/// The moment that times are counted from.
 const EPOCH: &str = "TIMESTAMP'1970-01-01 00:00:00'";
 
 /// The rows of these locks, of those that another library has a row for. With `locked` they are made where they are missing, and stay
@@ -86,7 +86,7 @@ fn read(row: &Row) -> Result<ForeignRow> {
     Ok(ForeignRow { by, since: micros(1)?, until: micros(0)? })
 }
 
-/// What a failed statement on the other library's table means.
+/// The fault that a failed statement on the other library's table amounts to.
 fn judge_table(table: &ForeignTable, address: &Address, error: &Error) -> Fault {
     let mut fault = judge(address, error, false);
     let Error::Server(said) = error else { return fault };

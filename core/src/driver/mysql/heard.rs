@@ -1,4 +1,4 @@
-//! What a client has read of the rows it waits at.
+//! The state that a client has read from the rows it waits at.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Heard {
         true
     }
 
-    /// What is new of what is told there to this client.
+    /// The notices in the row for this client that it has not read yet.
     pub(super) fn read(
         &mut self,
         lock: &LockKey,

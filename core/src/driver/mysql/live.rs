@@ -27,7 +27,7 @@ pub(super) struct Live {
     pub(super) version: Version,
 }
 
-/// What a server is asked.
+/// A request to a server.
 pub(super) enum Statement {
     /// One or several, with all values in their text.
     Text(String),
@@ -35,7 +35,7 @@ pub(super) enum Statement {
     Prepared(Arc<str>, Vec<Value>),
 }
 
-/// What it answers.
+/// The server's answer to a [`Statement`].
 pub(super) struct Answered {
     /// The rows of each statement.
     pub(super) sets: Vec<Vec<Row>>,

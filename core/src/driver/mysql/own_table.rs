@@ -19,7 +19,7 @@ use crate::driver::sql::transaction::{Progress, Work};
 use crate::error::{Code, Error, Result as Outcome};
 use crate::port::{CellKey, Change, Look, Swap, Version};
 
-/// What is known of a table.
+/// A user's own table: its name, the names of its columns, and how its value column holds a value.
 pub(super) struct OwnTable {
     table: String,
     key: String,
@@ -38,7 +38,7 @@ enum Kind {
     Text,
 }
 
-/// What the server says of somebody else's table.
+/// The server's errors on a user's own table.
 const NUMBERS: &[Number] = &[
     (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
     (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
@@ -48,7 +48,7 @@ const NUMBERS: &[Number] = &[
 
 const WHOLE: &[&str] = &["tinyint", "smallint", "mediumint", "int", "bigint"];
 const NUMERIC: &[&str] = &["decimal", "float", "double", "year"];
-/// What text cannot be made of.
+/// The types of columns whose values cannot be converted to text.
 const BYTES: &[&str] =
     &["bit", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry"];
 
@@ -122,7 +122,7 @@ impl OwnTable {
     }
 }
 
-/// What a failed statement on such a table means.
+/// The fault that a failed statement on such a table amounts to.
 fn judged(link: &Link, decides: bool) -> impl Fn(mysql_async::Error) -> Fault {
     move |error| judge_as(&link.address, &error, decides, NUMBERS)
 }

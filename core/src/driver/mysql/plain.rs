@@ -87,7 +87,7 @@ impl Plain for &Link {
     }
 }
 
-/// What was drawn, if a row was changed.
+/// The first and the last token drawn, if a row was changed.
 fn drawn(answered: &Answered, behind: i64) -> Option<Drawn> {
     let first = answered.last_id.filter(|_| answered.changed == 1)?;
     let first = i64::try_from(first).ok()?;

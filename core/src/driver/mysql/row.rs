@@ -21,7 +21,7 @@ pub(super) struct Rows {
     pub(super) now: u64,
 }
 
-/// What a row has beside the record.
+/// The contents of a row besides the record.
 #[derive(Default)]
 pub(super) struct Beside {
     pub(super) version: u64,

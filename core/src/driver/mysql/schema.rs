@@ -11,7 +11,7 @@ use crate::error;
 /// How many tokens the server draws at once.
 const CACHE: &str = "CACHE 1000";
 
-/// What the 64 characters of a name that the server takes have at most.
+/// The most bytes of a name: the server takes 64 characters, of at most 4 bytes each.
 pub(super) const MOST_BYTES: usize = 256;
 
 /// The migration that makes fencelock's tables where they are not, as SQL for MySQL 8.0 and MariaDB 10.4, or newer. `table` is what the
@@ -82,7 +82,7 @@ pub(super) async fn create(conn: &mut Conn, tables: &Tables) -> Result<(), mysql
     }
 }
 
-/// What the tables have to be: how the name goes on, columns, their types, and which is the key.
+/// The required shape of the tables: the end of the table's name, columns, their types, and which column is the key.
 const SHAPE: &[(&str, &str, &str, &str)] = &[
     ("", "name", "varbinary", "PRI"),
     ("", "version", "bigint", ""),

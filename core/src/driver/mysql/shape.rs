@@ -1,4 +1,4 @@
-//! What the catalogue tells of a table of the user's own, and which of its rows a name is.
+//! The catalogue's description of a table of the user's own, and which of its rows a name stands for.
 
 use mysql_async::{Conn, Row};
 
@@ -9,7 +9,7 @@ use crate::driver::own_table::KeyedTable;
 use crate::driver::sql::fault::Fault;
 use crate::error::Result;
 
-/// What the catalogue says of a column.
+/// A column as the catalogue describes it.
 #[derive(Clone)]
 pub(super) struct Column {
     name: String,
@@ -56,7 +56,7 @@ pub(super) async fn columns(
     found.collect()
 }
 
-/// What makes a row this one. Text that only begins with a number is no number.
+/// The SQL condition that a row has this name as its key. Text that only begins with a number is no number.
 pub(super) fn is_it(key: &str, name: &str) -> String {
     let name = text(name);
     format!("{key} = {name} AND CAST({key} AS CHAR) = {name}")

@@ -22,7 +22,7 @@ pub(super) const CLOCK: &str = "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', SYS
 /// A moment before the last token, from which on the plain cases leave what is to be refused to the long way: 2255-01-01.
 const LAST_YEAR: u64 = 8_993_808_000_000_000;
 
-/// What a record is read from.
+/// The columns that a record is read from.
 const COLUMNS: &str = "name, kind, owner, holder, token, granted_at, ends, last_token, counter_until, longest_lease, rest, version, told";
 
 /// How long the server waits for a row, in seconds: the least it can. It is asked again for as long as there is time.
@@ -32,7 +32,7 @@ const STALLED: u32 = 1;
 /// How long a connection may lie idle, in seconds: a month.
 const IDLE: u32 = 2_592_000;
 
-/// What each connection is told first.
+/// The first statements of each connection.
 pub(super) fn setup() -> String {
     format!(
         "SET NAMES utf8mb4; SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,
@@ -41,7 +41,7 @@ pub(super) fn setup() -> String {
     )
 }
 
-/// What a connection has to know of the server: its version, whether it takes no writes, when it writes its log, whether it can read its clock
+/// The query for the server's version, whether it takes no writes, when it writes its log, and whether it can read its clock
 /// twice within a statement.
 pub(super) const SERVER: &str = "SELECT VERSION(), CAST(@@global.read_only AS CHAR), @@global.innodb_flush_log_at_trx_commit, SLEEP(0.001), SYSDATE(6) <> NOW(6)";
 

@@ -1,4 +1,4 @@
-//! What is told at a lock lies in its row, so that it is read once its reader was woken.
+//! Notices at a lock are kept in its row, so that a client reads them after it was woken.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Told {
         Self { at, to, say }
     }
 
-    /// What it says to this client, unless that has read the row since.
+    /// The notices in it for this client, unless the client has read the row since.
     pub(super) fn after(&self, seen: u64, channel: &str) -> impl Iterator<Item = Notice> {
         let new = self.at > seen && *self.to == *channel;
         datagram::read(self.say.as_bytes()).filter(move |_| new)
@@ -46,12 +46,12 @@ impl Told {
     }
 }
 
-/// What a row says.
+/// Reads the notices in a row.
 pub(super) fn read(text: Option<&str>) -> Result<Vec<Told>> {
     text.map_or(Ok(Vec::new()), |text| serde_json::from_str(text).map_err(|_| bad_column("told")))
 }
 
-/// What a row is to say: what it said and is not out of date or read by now, and what is new.
+/// The notices to write into a row: the former ones that are neither out of date nor read by now, and the new ones.
 pub(super) fn written(
     before: &[Told],
     new: Vec<Told>,

@@ -1,6 +1,6 @@
 //! Which kind of server it is, and how new.
 
-/// What `VERSION()` says.
+/// The kind and the version of a server, from `VERSION()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     pub(super) is_mariadb: bool,

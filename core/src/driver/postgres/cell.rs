@@ -18,7 +18,7 @@ use crate::driver::sql::transaction::{Progress, Work};
 use crate::error::Result;
 use crate::port::{CellKey, Look, Swap};
 
-/// What a row shows of a cell; the clock stands last in it.
+/// The cell that a row shows; the clock is the last column of the row.
 pub(super) fn look(row: &Row, key: &CellKey) -> Result<Look> {
     let record =
         columns(row).and_then(Columns::record).map_err(|error| error.with("name", &*key.name))?;

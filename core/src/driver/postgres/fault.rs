@@ -1,4 +1,4 @@
-//! What goes wrong on the way to a server and there, in fencelock's words: what is said, what it leaves, what is done next.
+//! Failures on the way to a server and at it, as errors of fencelock: the message, whether the call was applied, the next step.
 
 use tokio_postgres::error::Severity;
 
@@ -8,10 +8,10 @@ use crate::driver::sql::known_tables::CHANGED;
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
-/// What the server says, by SQLSTATE (or its first two digits), what it means and what to do.
+/// An error of the server by SQLSTATE (or its first two digits), with its code, how to go on, and the text for users.
 pub(super) type State = (&'static str, Code, Next, &'static str);
 
-/// What it says of fencelock's own tables, and of anything.
+/// The errors on fencelock's own tables, and the general ones.
 const STATES: &[State] = &[
     ("40001", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     ("40P01", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
@@ -79,7 +79,7 @@ const STATES: &[State] = &[
     ("57P03", Code::Unavailable, Next::Reconnect, "the server is starting or stopping; try again"),
 ];
 
-/// What it says of a table of the user's own whose rows are locks.
+/// The server's errors on a user's own table whose rows are locks.
 pub(super) const OWN_ROWS: &[State] = &[
     (
         "42501",
@@ -116,7 +116,7 @@ pub(super) fn pooled() -> Error {
     Error::new(Code::Unsupported, POOLED)
 }
 
-/// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+/// The fault that a failed statement amounts to. `decides`: it may have been carried out though its answer was lost.
 pub(super) fn judge(address: &Address, error: &tokio_postgres::Error, decides: bool) -> Fault {
     judge_as(address, error, decides, &[])
 }

@@ -14,7 +14,7 @@ use crate::driver::sql::signed;
 use crate::error::Code;
 use crate::port::LockKey;
 
-/// What a row says while nobody has ever held its lock.
+/// The time in a row whose lock nobody has ever held.
 const NEVER: &str = "timestamp 'epoch'";
 
 /// The rows of these locks, of those that another library has a row for. With `locked` they are made where they are missing, and stay
@@ -95,7 +95,7 @@ fn read(row: &Row) -> crate::error::Result<ForeignRow> {
     Ok(ForeignRow { by, since: micros(1)?, until: micros(0)? })
 }
 
-/// What a failed statement on the other library's table means.
+/// The fault that a failed statement on the other library's table amounts to.
 fn judge_table(table: &ForeignTable, address: &Address, error: &tokio_postgres::Error) -> Fault {
     let mut fault = judge(address, error, false);
     let code = match error.code().map(tokio_postgres::error::SqlState::code) {

@@ -1,4 +1,4 @@
-//! What a lock in a PostgreSQL table survives, in words.
+//! The guarantees of a lock in a PostgreSQL table, in words.
 
 use crate::driver::sql::guarantees::{
     BACK, DELETED, FAILOVER, FORWARD, HOLDER, NETWORK, PAUSED, WAITERS,

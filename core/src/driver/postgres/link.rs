@@ -50,7 +50,7 @@ pub(super) struct Link {
     pub(super) known: Known,
     connect_timeout: Duration,
     create: bool,
-    /// What each connection is told first.
+    /// The first statements of each connection.
     setup: String,
     state: Mutex<State>,
     pub(super) sweep: Mutex<Sweep>,
@@ -333,7 +333,7 @@ impl Link {
         }
     }
 
-    /// What this client tells itself needs no way over the server.
+    /// Delivers notices of this client to itself directly, without the server.
     pub(super) fn tell_self(&self, notices: impl Iterator<Item = Notice>) {
         let sink = self.state.lock().sink.clone();
         if let Some(sink) = sink {

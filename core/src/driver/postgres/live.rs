@@ -23,10 +23,10 @@ use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
 use crate::runtime::sync::Mutex;
 
-/// What is done with what a connection hears, and with its end.
+/// The callback for the messages of a connection and for its end.
 pub(super) type Hear = Arc<dyn Fn(Heard) + Send + Sync>;
 
-/// What a connection hears.
+/// An event on a connection: a message or the end.
 pub(super) enum Heard {
     /// A message on one of its channels.
     Message(String),
@@ -42,7 +42,7 @@ pub(super) struct Live<S> {
     open: Mutex<Option<oneshot::Sender<()>>>,
 }
 
-/// What is sent and received.
+/// The byte stream of a connection.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 

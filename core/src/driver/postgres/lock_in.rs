@@ -11,7 +11,7 @@ use crate::options::check_name;
 /// `ask` runs the statement that it is given in the transaction, with the name as its only parameter, and answers the number that comes
 /// of it. So this works with every PostgreSQL library. Ask first in a transaction, which should be `READ COMMITTED`: at other levels
 /// the transaction goes on to see what was there before it had the lock. The wait has no limit but the session's `lock_timeout`.
-/// What it asks is the function `fencelock_lock` on the session's `search_path`. With another `table` or `schema`, have `ask` run
+/// The statement calls `fencelock_lock` on the session's `search_path`. With another `table` or `schema`, have `ask` run
 /// `SELECT locks.app_lock($1)` and the like instead of what it is given.
 ///
 /// Fails with the code `invalid` for what can be no name, and as `ask` does.

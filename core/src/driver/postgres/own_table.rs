@@ -32,7 +32,7 @@ pub(super) struct OwnTable {
     replace: String,
 }
 
-/// What the server says of somebody else's table.
+/// The server's errors on a user's own table.
 const STATES: &[State] = &[
     ("42501", Code::Auth, Next::Keep, RIGHTS),
     ("42", Code::Conflict, Next::Keep, CHANGED),
@@ -165,7 +165,7 @@ impl Work<Link> for Replace {
     }
 }
 
-/// What a failed statement on such a table means.
+/// The fault that a failed statement on such a table amounts to.
 fn judged(link: &Link, decides: bool) -> impl Fn(tokio_postgres::Error) -> Fault {
     move |error| judge_as(&link.address, &error, decides, STATES)
 }

@@ -13,7 +13,7 @@ use crate::driver::sql::room::when_there_is_room;
 use crate::error::Result;
 use crate::port::RuntimeHandle;
 
-/// What one client knows of it.
+/// Whether a client has already checked that there is no such pooler.
 #[derive(Default)]
 pub(super) struct Pooling(AtomicBool);
 

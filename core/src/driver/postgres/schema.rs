@@ -132,7 +132,7 @@ pub(super) async fn create(
     }
 }
 
-/// What the columns of a row have to be, in the order of the statement that writes it.
+/// The columns that a row must have, with their types, in the order of the statement that writes it.
 const WRITTEN: &[(&str, Type)] = &[
     ("name", Type::TEXT),
     ("kind", Type::TEXT),

@@ -1,4 +1,4 @@
-//! What each connection is told first.
+//! The first statements of each connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the catalogue tells of a table of the user's own, and how a name becomes a value of its key.
+//! The catalogue's description of a table of the user's own, and how a name becomes a value of its key.
 
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;

@@ -8,7 +8,7 @@ use crate::driver::sql::tables::Tables;
 use crate::fence::Token;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 
-/// What a record is read from.
+/// The columns that a record is read from.
 const COLUMNS: &str = "name, kind, owner, holder, token, granted_at, expires_at, last_token, counter_until, longest_lease, rest";
 
 /// The server's clock, in µs.

@@ -1,4 +1,4 @@
-//! What each call of a queue store means, as a pure state machine.
+//! The meaning of each call of a queue store, as a pure state machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct QueueModel {
     opened: u64,
     sessions: BTreeMap<SessionId, Session>,
     queues: BTreeMap<LockKey, Vec<Stored>>,
-    /// What is to be told, and to whom.
+    /// The notices still to be sent, each with the session that gets it.
     told: Vec<(SessionId, QueueNotice)>,
 }
 
@@ -51,7 +51,7 @@ impl QueueModel {
         Self { last, ..Self::default() }
     }
 
-    /// What is to be told since the last call, and to whom.
+    /// The notices to send since the last call, each with the session that gets it.
     pub fn told(&mut self) -> Vec<(SessionId, QueueNotice)> {
         std::mem::take(&mut self.told)
     }

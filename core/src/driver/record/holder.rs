@@ -1,4 +1,4 @@
-//! Who holds and who waits, and who may hold beside whom.
+//! The holders and waiters of a lock, and who may hold beside whom.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Holder {
     pub since: u64,
     /// When it ends.
     pub ends: u64,
-    /// What it said of itself.
+    /// The text by which it describes itself.
     pub info: Arc<str>,
 }
 
@@ -70,7 +70,7 @@ pub struct Ticket {
     pub refreshed: u64,
     /// How often an open lock was taken past it.
     pub passed: u32,
-    /// What it said of itself.
+    /// The text by which it describes itself.
     pub info: Arc<str>,
 }
 

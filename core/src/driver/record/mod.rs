@@ -27,7 +27,7 @@ use crate::port::{Action, Answer, Failure, Kind, LockState, Mode, Notice, Outcom
 /// Everything a store keeps of one lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Record {
-    /// What it is in use as; while nobody holds or waits, anything.
+    /// The kind of lock that it is used as; any kind while nobody holds or waits.
     pub kind: Kind,
     /// The present holders in the order of their grants. Leases may have ended since.
     pub holders: Vec<Holder>,
@@ -45,12 +45,12 @@ pub struct Record {
     pub longest: u64,
     /// Since when the lock is open to whoever comes first.
     pub open_since: Option<u64>,
-    /// Who is told when it is given back: attempts on a quorum, in order of arrival.
+    /// Those to notify when the lock is given back: attempts on a quorum, in order of arrival.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub watchers: VecDeque<Watcher>,
 }
 
-/// What a step sees of the world, and what it wants to have said there.
+/// The inputs of a step besides the record, and the notices that it wants to send.
 pub struct Scene<'a> {
     /// The store's clock.
     pub now: u64,
@@ -67,14 +67,14 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// What a step of a client finds that listens on `channel`, in a store that loses its data only with its users.
+    /// The scene of a step of a client that listens on `channel`, in a store that loses its data only with its users.
     pub fn new(now: u64, channel: &'a Arc<str>, reachable: &'a dyn Fn(&str) -> bool) -> Self {
         let (served_at_once, notices) = (SERVED_AT_ONCE, Vec::new());
         Self { now, born: 0, channel, reachable, served_at_once, notices }
     }
 }
 
-/// What is granted, and to whom.
+/// A grant to be made: its owner and its terms.
 struct Grant {
     owner: OwnerId,
     mode: Mode,
@@ -324,7 +324,7 @@ impl Record {
         self.counter_until = self.counter_until.max(whole);
     }
 
-    /// What is left of the hold that ends first.
+    /// The time left of the hold that ends first.
     fn soonest(&self, now: u64) -> Duration {
         let soonest = self.holders.iter().map(|holder| holder.ends).min();
         soonest.map_or(Duration::ZERO, |ends| left(ends, now))

@@ -1,4 +1,4 @@
-//! What a node of a quorum does besides: it votes, and tells those who were not granted when the lock is given back.
+//! The further tasks of a node of a quorum: it votes, and it notifies those who were not granted when the lock is given back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::port::{Mode, Notice, Outcome, OwnerId, Take, Vote, WaiterView};
 /// Somebody to tell when the lock is given back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Watcher {
-    /// What it is told by.
+    /// The owner id that a notice to it names.
     pub owner: OwnerId,
     /// How it wants to hold.
     pub mode: Mode,
@@ -23,7 +23,7 @@ pub struct Watcher {
     pub since: u64,
     /// When it was last heard of.
     pub refreshed: u64,
-    /// What it said of itself.
+    /// The text by which it describes itself.
     pub info: Arc<str>,
 }
 

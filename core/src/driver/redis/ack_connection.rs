@@ -37,7 +37,7 @@ struct Batch {
     reply: oneshot::Sender<Result<Acked>>,
 }
 
-/// What came back, and why it counts for nothing if too few replicas have it.
+/// The replies, and why they count for nothing if too few replicas have acknowledged.
 pub(super) struct Acked {
     pub(super) values: Vec<Value>,
     pub(super) lack: Option<Error>,

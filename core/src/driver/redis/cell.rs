@@ -66,12 +66,12 @@ impl<'a> CellCall<'a> {
         Self::new(SWAP, &change.key, Some(change))
     }
 
-    /// What the reply to [`CellCall::look`] says.
+    /// Reads the reply to [`CellCall::look`].
     pub(super) fn seen(&self, reply: Value) -> Result<Look> {
         look(reply).ok_or_else(|| self.garbled())
     }
 
-    /// What the reply to [`CellCall::swap`] says.
+    /// Reads the reply to [`CellCall::swap`].
     pub(super) fn swapped(&self, reply: Value) -> Result<Swap, Failure> {
         let swap = match &reply {
             Value::Array(words) => match words[..] {

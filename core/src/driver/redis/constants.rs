@@ -1,4 +1,4 @@
-//! What is put in place of the words in capitals in the scripts, before they are sent.
+//! The texts put in place of the words in capitals in the scripts, before they are sent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,10 +17,10 @@ pub(super) const LAYOUT: u8 = 1;
 /// How many holds the buckets of a lock have room for. One more, and they become twice as many.
 pub(super) const CAPACITY: &str = "64 * lock.buckets";
 
-/// What is put in place of a word.
+/// The text put in place of a word.
 #[derive(Debug)]
 pub(super) struct Constant {
-    /// What has to follow the word, and goes with it.
+    /// The text that has to follow the word and is replaced with it.
     pub(super) ending: &'static str,
     pub(super) value: String,
 }
@@ -115,7 +115,7 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
     of_layout.chain(terms).chain(all).map(constant).collect()
 }
 
-/// What the scripts of the own layout do where the layouts differ: under a lock lies a text, all or nothing of a hold.
+/// The code where scripts differ by layout, for our own layout: a lock's key holds one text, the whole hold or nothing.
 fn own(call: Call) -> Vec<(&'static str, &'static str)> {
     // Only these two are told whom.
     let wakes = matches!(call, Call::Free | Call::Leave);

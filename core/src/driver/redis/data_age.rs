@@ -10,7 +10,7 @@ use super::script::{Call, Script};
 use crate::port::{Action, Kind, Layout, Step};
 use crate::runtime::sync::Mutex;
 
-/// What sees to the mark.
+/// The script that maintains the mark.
 pub(super) const SCRIPT: Script = Script(Call::DataAge, Kind::Mutex, Layout::Own);
 
 /// The request of it.

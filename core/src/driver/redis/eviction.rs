@@ -2,7 +2,7 @@
 
 use redis::{Cmd, Value};
 
-/// What is lost when the server's memory is full, if it evicts keys then: the policies whose names begin so.
+/// Warnings about the keys lost when the server's memory is full, by the beginnings of the names of policies that evict.
 const EVICTION: [(&str, &str); 2] = [
     (
         "allkeys-",
@@ -21,7 +21,7 @@ pub(super) fn memory() -> Cmd {
     question
 }
 
-/// What follows by the answer to [`memory`].
+/// The warning that follows from the answer to [`memory`], if any.
 pub(super) fn what_follows(told: Value) -> Option<&'static str> {
     let told: String = redis::from_redis_value(told).ok()?;
     let value = |name| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

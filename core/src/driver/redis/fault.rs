@@ -1,4 +1,4 @@
-//! What goes wrong on the way to the server and there, in fencelock's words.
+//! Failures on the way to the server and at the server, as errors of fencelock.
 
 use std::fmt;
 
@@ -137,14 +137,14 @@ pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) 
     }
 }
 
-/// What became of a step that a server answered by an error. Scripts read before they write, and a server that takes no writes says so at
+/// The failure of a step that a server answered by an error. Scripts read before they write, and a server that takes no writes says so at
 /// the first one: then nothing was done. Any other error of a script, and rights that end in the middle of it, leave what it had
 /// written by then, so the outcome is unknown.
 pub(super) fn failed_step(address: &impl Named, text: &str, lock: &LockKey) -> Failure {
     failed(refusal(address, text, Some(lock)), text)
 }
 
-/// What the reply `text` of a script that changes something leaves of it.
+/// The failure for the error reply `text` of a script that changes something: unknown if part of it may have been written.
 pub(super) fn failed(error: Error, text: &str) -> Failure {
     match error.code() {
         Code::Internal => Failure::unknown(error),

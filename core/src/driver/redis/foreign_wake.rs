@@ -13,7 +13,7 @@ pub(super) struct Wake {
     pub(super) channel: String,
 }
 
-/// What the dialect's prefix says of the neighbours; without one there are none that could be told.
+/// The signals for waiters of other libraries, by the dialect's prefix; without a prefix there is nobody to signal.
 pub(super) fn wake(lock: &LockKey) -> Option<Wake> {
     let (prefix, name) = lock.split();
     // Of every lock `lock:<name>` python-redis-lock's waiters pop the list `lock-signal:<name>`.

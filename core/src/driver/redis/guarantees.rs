@@ -1,4 +1,4 @@
-//! What a lock on Redis survives, in words.
+//! The guarantees of a lock on Redis, in words.
 
 use crate::port::Guarantee;
 
@@ -85,7 +85,7 @@ macro_rules! rows {
     };
 }
 
-/// What can be promised of one server, or of a cluster of them.
+/// The guarantees of one server, or of a cluster of them.
 pub(super) fn guarantees(cluster: bool, acks: u32) -> &'static [Guarantee] {
     match (cluster, acks) {
         (true, 0) => rows!(FAILOVER, SLOT),

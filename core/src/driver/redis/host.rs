@@ -28,7 +28,7 @@ use crate::runtime::sync::Mutex;
 /// How often those who wait look for themselves, where the host hears nothing.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What a subscription hears.
+/// An event of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A message on the channel.

@@ -11,11 +11,11 @@ pub(super) const SLOTS: usize = 16384;
 pub(super) const BIRTH: &str = "fencelock:born";
 const OPENING: &str = "fencelock:{";
 const MIDDLE: &str = "}:lock";
-/// What stands between that and the lock's key.
+/// The text between `MIDDLE` and the lock's key, one for each layout.
 const OWN: &str = ":";
 const PLAIN: &str = "/plain:";
 const REDISSON: &str = "/redisson:";
-/// What stands before the name in the key of a lock of ours.
+/// The text before the name in the key of a lock in our own layout.
 const HELD: &str = "}:held:";
 
 /// The key that says who holds a mutex. In our own layout it lies among our keys, where no value of an application is in its way.
@@ -91,7 +91,7 @@ pub(super) fn pattern(prefix: &str) -> String {
     pattern
 }
 
-/// What stands in the braces of the record's key, so that both keys share a slot.
+/// The text in the braces of the record's key, chosen so that both keys share a slot.
 fn tag(key: &str) -> Cow<'_, str> {
     match hash_tag(key) {
         Some(tag) => tag.into(),

@@ -30,7 +30,7 @@
 //!
 //! A string that is neither is a foreign holder. If there is no string, the lock is free.
 //!
-//! What a script costs, in commands as the server counts them (`INFO commandstats`), the call itself included:
+//! The cost of a script, in commands as the server counts them (`INFO commandstats`), the call itself included:
 //!
 //! | script | commands |
 //! |---|---|

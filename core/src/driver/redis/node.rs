@@ -25,13 +25,13 @@ pub(super) struct Node {
     stopped: crate::runtime::sync::Mutex<Option<super::script::Hashes>>,
 }
 
-/// What came back, one for each request.
+/// The replies to an exchange, one for each request.
 pub(super) struct Replies {
     pub(super) values: Vec<Value>,
     pub(super) lack: Lack,
 }
 
-/// What is missing in an exchange.
+/// The parts missing from an exchange, each as an error.
 #[derive(Default)]
 pub(super) struct Lack {
     /// Scripts the server had forgotten were sent once more, and had no answer.
@@ -258,7 +258,7 @@ impl Node {
         Ok(run)
     }
 
-    /// What a reply says of the request's steps.
+    /// Appends the answers that a reply gives to the request's steps.
     pub(super) fn take_in(
         &self,
         request: &Request<'_>,

@@ -1,4 +1,4 @@
-//! What scripts publish: `g<owner> <token> <ttl in ms> <tokens drawn>` for a grant, `o<owner>` for an open lock.
+//! The messages that scripts publish: `g<owner> <token> <ttl in ms> <tokens drawn>` for a grant, `o<owner>` for an open lock.
 
 use std::time::Duration;
 

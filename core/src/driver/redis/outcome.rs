@@ -26,7 +26,7 @@ fn lease(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }
 
-/// What a reply says happened, if a script of ours gave it.
+/// The outcome that a reply states, if a script of ours gave it.
 pub(super) fn outcome(words: &[Value]) -> Option<Outcome> {
     let outcome = match (number(words.first()?)?, &words[1..]) {
         (word::GRANTED, [token, ttl, more @ ..]) => Outcome::Granted {
@@ -59,7 +59,7 @@ fn text(word: &Value) -> Option<Arc<str>> {
     Some(String::from_utf8_lossy(bytes).into())
 }
 
-/// What a look says.
+/// The outcome that the reply to a look states.
 pub(super) fn state(words: &[Value]) -> Option<Outcome> {
     let [kind, last, now, count, rest @ ..] = words else { return None };
     let ago = |since| Duration::from_micros(unsigned(now).unwrap_or(0).saturating_sub(since));

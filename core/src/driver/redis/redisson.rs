@@ -7,7 +7,7 @@ use super::script::Call;
 use crate::port::LockKey;
 use crate::port::{Action, Kind, Layout, Mode, Step, Take};
 
-/// What comes between the record and the kind.
+/// The parts of a script between the record and the kind.
 pub(super) fn parts(call: Call, kind: Kind) -> Vec<&'static str> {
     let layout = include_str!("lua/redisson/layout.lua");
     let hash = include_str!("lua/redisson/hash.lua");
@@ -25,7 +25,7 @@ pub(super) fn parts(call: Call, kind: Kind) -> Vec<&'static str> {
     }
 }
 
-/// What the names stand for.
+/// The texts that the names stand for.
 pub(super) fn constants() -> Vec<(&'static str, &'static str)> {
     vec![
         ("UNDER(", "under("),
@@ -50,7 +50,7 @@ fn beside(key: &str, suffix: &str) -> String {
     if key.contains('{') { format!("{key}:{suffix}") } else { format!("{{{key}}}:{suffix}") }
 }
 
-/// What a step cannot do without beside the lock and its record. The server has to know, or it would find out in the
+/// The key that a step needs besides the lock and its record. The server has to know it, or it would find out in the
 /// middle of the script that a slot is on its way elsewhere.
 pub(super) fn side_key(step: &Step) -> Option<String> {
     if step.lock.layout() != Layout::Redisson {

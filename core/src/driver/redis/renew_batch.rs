@@ -16,7 +16,7 @@ pub(super) const GROUP: usize = 600;
 pub(super) const WORDS: usize = 5;
 /// Digits of a lease in what is told.
 const DIGITS: usize = 17;
-/// What is told of one lock: the owner, whether it is a Refresh, the lease.
+/// The size of the argument for one lock: the owner, whether it is a Refresh, the lease.
 pub(super) const ENTRY_SIZE: usize = 32 + 1 + DIGITS;
 
 /// Adds what the script is told of all its locks, as one word: a hundred thousand leases are renewed three times in each of
@@ -38,7 +38,7 @@ pub(super) fn write_arguments(command: &mut Cmd, steps: &[Step]) {
     command.arg(entries);
 }
 
-/// What the script says of each step: first, in one word, the tokens of those who hold for as long as they asked for; then of
+/// The script's answer for each step: first, in one word, the tokens of those who hold for as long as they asked for; then of
 /// each of the others, whose token is 0, what there is to say.
 pub(super) fn read<'a>(
     steps: &'a [Step],
@@ -67,12 +67,12 @@ pub(super) fn read<'a>(
     })
 }
 
-/// What the script says of one step.
+/// The script's answer for one step.
 pub(super) enum Told<'a> {
     Outcome(Outcome),
     /// The server's own words for what it did not do, or not to the end.
     Failed(&'a [u8]),
-    /// What no script of ours says.
+    /// A reply that no script of ours gives.
     Garbled,
 }
 

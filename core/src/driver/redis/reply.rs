@@ -2,7 +2,7 @@
 
 use redis::{Arg, Cmd, Value};
 
-/// What a server answered to one command.
+/// The answer of a server to one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing is there.

@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
         command
     }
 
-    /// What the reply says of each step.
+    /// Appends the answer that the reply gives to each step.
     pub(super) fn answers(
         &self,
         reply: Value,
@@ -144,7 +144,7 @@ impl<'a> Request<'a> {
 }
 
 impl Request<'_> {
-    /// What a number alone says of the last step: of a Take the token, if it is one.
+    /// The answer that a single number gives to the last step: to a Take the token, if it is one.
     fn brief(&self, number: i64) -> Answer {
         let step = &self.steps[self.steps.len() - 1];
         let outcome = match &step.action {

@@ -21,7 +21,7 @@ impl<'a> Scan<'a> {
         Self { prefix, cursor: Some("0".to_owned()) }
     }
 
-    /// What is to be sent next, if it is not at its end.
+    /// The next command to send, if the scan is not at its end.
     pub(super) fn next(&self) -> Option<Cmd> {
         let cursor = self.cursor.as_ref()?;
         let mut command = redis::cmd("SCAN");

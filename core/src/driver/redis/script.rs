@@ -9,7 +9,7 @@ use super::redisson;
 use crate::port::Kind;
 use crate::port::Layout::{self, Own, Redisson};
 
-/// What a script does.
+/// The operation of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// Take.
@@ -91,7 +91,7 @@ const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
 const VOTE: &str = "return vote(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
 const FREEING: &str = "local me = ARGV[1]";
-/// What lies under the lock, for what has not seen that yet.
+/// Reads the value under the lock, for scripts that have not read it yet.
 const HOLDER: &str = "local holder = UNDER(KEYS[1])";
 const FREE: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
@@ -106,7 +106,7 @@ if type(reply) == 'number' then return { word, reply } end
 table.insert(reply, 1, word)
 return reply";
 
-/// What the first word of a reply says.
+/// The meanings of the first word of a reply.
 pub(super) mod word {
     pub(crate) const FAILED: i64 = 0;
     pub(crate) const GRANTED: i64 = 1;
@@ -127,7 +127,7 @@ impl Script {
     }
 }
 
-/// What a script is put together from. Those that everybody waits for decide the plain case before most else is even
+/// The parts that a script is put together from. Scripts that everybody waits for decide the plain case before most else is even
 /// defined.
 fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
     let (record, holds) = (include_str!("lua/record.lua"), include_str!("lua/holds.lua"));
@@ -207,7 +207,7 @@ const CLOCK: &str = include_str!("lua/clock.lua");
 #[cfg(feature = "test-hooks")]
 const STOPPED_CLOCK: &str = "fencelock:clock";
 
-/// What sets the clock of scripts that a test has stopped.
+/// The command that sets the clock of scripts, where a test has stopped that clock.
 #[cfg(feature = "test-hooks")]
 pub(super) fn set_clock(now: u64) -> Cmd {
     let mut command = redis::cmd("SET");
@@ -265,7 +265,7 @@ impl Texts {
         &self.0[script.place()]
     }
 
-    /// What makes the scripts known to the server.
+    /// The commands that make the scripts known to the server.
     pub(super) fn load(&self) -> impl ExactSizeIterator<Item = Cmd> {
         self.0.iter().map(|text| {
             let mut command = redis::cmd("SCRIPT");
@@ -300,7 +300,7 @@ impl Default for Hashes {
 }
 
 impl Hashes {
-    /// What the server has answered to [`Texts::load`].
+    /// Reads the server's replies to [`Texts::load`].
     pub(super) fn told(replies: Vec<Value>) -> Result<Self, RedisError> {
         let mut hashes = Hashes::default();
         for (hash, reply) in hashes.0.iter_mut().zip(replies) {

@@ -1,4 +1,4 @@
-//! What a server is, by its own word.
+//! The mode, role and warning of a server, as it reports them itself.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::eviction;
 use super::fault::{self, NO_CLUSTER};
 use crate::error::{Code, Error, Result};
 
-/// What a server says of itself. One that does not say is taken as it comes.
+/// The information that a server gives about itself. A server that gives none is accepted as it is.
 #[derive(Debug, Default)]
 pub(super) struct ServerInfo {
     /// `standalone`, `cluster` or `sentinel`.
     mode: String,
     replica: bool,
-    /// What its settings break.
+    /// The warning that its settings break a guarantee, if they do.
     pub(super) warning: Option<&'static str>,
 }
 

@@ -110,8 +110,8 @@ pub(super) async fn connect(
     }
 }
 
-/// What a server says before it hangs up on everybody, having too many clients already or being protected from strangers. To
-/// somebody who was just about to speak that is lost, so this one only listens.
+/// The error that a server sends before it closes every connection, having too many clients or being protected from strangers. A
+/// client that is just about to write would lose it, so this one only reads.
 async fn last_words(address: &Address, host: &Host, runtime: &RuntimeHandle) -> Option<Error> {
     let Host::Tcp(name, port) = host else { return None };
     let listening = async {
@@ -166,7 +166,7 @@ pub(super) async fn listen(
     Ok(redis::Client::open(plain(host, settings))?.get_async_pubsub().await?)
 }
 
-/// What the crate connects with to a server without TLS.
+/// The settings by which the `redis` crate connects to a server without TLS.
 fn plain(host: &Host, settings: RedisConnectionInfo) -> ConnectionInfo {
     let place = match host.clone() {
         Host::Tcp(host, port) => ConnectionAddr::Tcp(host, port),

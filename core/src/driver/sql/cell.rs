@@ -16,7 +16,7 @@ pub(in crate::driver) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// What they say; nothing, if the row was only just made.
+    /// The record in the columns; `None` if the row was only just made.
     pub(in crate::driver) fn record(self) -> Result<Option<CellRecord>> {
         let Some(trail) = self.trail else { return Ok(None) };
         let trail: Vec<Mark> = serde_json::from_str(trail).map_err(|_| bad_column("trail"))?;
@@ -56,7 +56,7 @@ impl<'a> From<&'a CellRecord> for Written<'a> {
 pub(in crate::driver) struct Exchange(pub(in crate::driver) Change);
 
 impl Exchange {
-    /// What is answered, and what is to be written, if anything is.
+    /// The answer to the change, and the record to write, if any.
     pub(in crate::driver) fn apply(
         &self,
         columns: Columns<'_>,

@@ -1,11 +1,11 @@
-//! What goes wrong on the way to a database and there, in fencelock's words: what is said, what it leaves, what is done next.
+//! Failures on the way to a database and at it, as errors of fencelock: the message, whether the call was applied, the next step.
 
 use std::fmt::Display;
 
 use crate::error::{Code, Error};
 use crate::port::{Applied, Failure};
 
-/// What is done after a failure.
+/// How to go on after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::driver) enum Next {
     /// Nothing was done and the same may be tried at once: another transaction was in the way.

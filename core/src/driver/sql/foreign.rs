@@ -42,7 +42,7 @@ impl ForeignRows {
         }
     }
 
-    /// What the rows have to say after the steps, where that is something else.
+    /// The changes to write into the rows after the steps, where they differ from the records.
     pub(in crate::driver) fn leave(self, records: &mut [Loaded]) -> Vec<(LockKey, ForeignChange)> {
         let change = |Entry { lock, row, is_ours }: Entry| {
             let is_deleted = ForeignTable::of(&lock).is_some_and(|table| table.is_deleted);
@@ -82,7 +82,7 @@ pub(in crate::driver) struct ForeignTable {
     pub(in crate::driver) region: Option<(&'static str, &'static str)>,
     /// Whether the row goes when the lock is given back.
     pub(in crate::driver) is_deleted: bool,
-    /// What stands before the name in fencelock's own table.
+    /// The prefix of the name in fencelock's own table.
     prefix: &'static str,
     /// The key of a name.
     key_of: fn(&str) -> String,
@@ -123,7 +123,7 @@ const SPRING: ForeignTable = ForeignTable {
 const ALL: [(Layout, &ForeignTable); 2] =
     [(Layout::Shedlock, &SHEDLOCK), (Layout::Spring, &SPRING)];
 
-/// What a row says.
+/// The contents of another library's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::driver) struct ForeignRow {
     pub(in crate::driver) by: String,
@@ -132,7 +132,7 @@ pub(in crate::driver) struct ForeignRow {
     pub(in crate::driver) until: u64,
 }
 
-/// What is to be written into a row.
+/// A change to write into a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::driver) enum ForeignChange {
     /// The lock is ours.
@@ -141,9 +141,9 @@ pub(in crate::driver) enum ForeignChange {
     Free,
 }
 
-/// What a row of ours says in place of a host: this, and the token.
+/// The text in place of a host in a row of ours; the token follows it.
 const MARK: &str = "fencelock:";
-/// What a row says that was made only to be locked.
+/// The text in place of a host in a row that was made only to be locked.
 pub(in crate::driver) const NOBODY: &str = "fencelock";
 /// How long a transaction on another library's row may take: whoever keeps that row locked must not hold up what is renewed beside it.
 pub(in crate::driver) const PATIENCE: Duration = Duration::from_secs(1);
@@ -187,7 +187,7 @@ pub(in crate::driver) fn is_foreign(lock: &LockKey) -> bool {
     ForeignTable::of(lock).is_some()
 }
 
-/// What the names of rows begin with whose locks begin with this, for each way they are laid out.
+/// The prefixes of the names of rows for locks whose names begin with this, one for each layout.
 pub(in crate::driver) fn row_prefixes(prefix: &str) -> Vec<String> {
     let foreign = ALL.into_iter().map(|(_, table)| [table.prefix, prefix].concat());
     [prefix.to_owned()].into_iter().chain(foreign).collect()
@@ -254,7 +254,7 @@ fn enter(record: &mut Record, row: Option<&ForeignRow>, now: u64) -> bool {
     false
 }
 
-/// What the row has to say after the steps, if that is something else. `was_ours`: it shows the record's own holder, as [`enter`] answers,
+/// The change that the row needs after the steps, if any. `was_ours`: it shows the record's own holder, as [`enter`] answers,
 /// or was made only to be locked. The other library's holder leaves the record.
 fn leave(record: &mut Record, row: Option<&ForeignRow>, was_ours: bool) -> Option<ForeignChange> {
     record.holders.retain(|holder| !holder.is_foreign());

@@ -1,4 +1,4 @@
-//! What a lock in a table of an SQL database survives, in words.
+//! The guarantees of a lock in a table of an SQL database, in words.
 
 use crate::port::Guarantee;
 

@@ -35,7 +35,7 @@ impl Host {
     }
 }
 
-/// What `sslmode` means on the way to these hosts.
+/// Whether connections to these hosts are encrypted, by `sslmode`.
 pub(in crate::driver) fn is_encrypted(hosts: &[Host], options: &Options) -> Result<bool> {
     let wanted = match options.sslmode {
         SslMode::Disable => false,

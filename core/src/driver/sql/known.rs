@@ -1,4 +1,4 @@
-//! What a client remembers of the rows of locks.
+//! The facts that a client remembers about the rows of locks.
 
 use std::collections::BTreeMap;
 

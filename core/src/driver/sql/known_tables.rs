@@ -1,4 +1,4 @@
-//! What was found out about tables of the user's own, each by how it was written in the option.
+//! The facts found out about tables of the user's own, each by how it was written in the option.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

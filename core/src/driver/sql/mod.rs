@@ -1,4 +1,4 @@
-//! What stores of locks in a table of an SQL database share: how a record lies in its row, when a single statement will do, how a
+//! The common parts of lock stores in a table of an SQL database: how a record lies in its row, when one statement will do, how a
 //! transaction is repeated, what failures mean. The databases' own folders have the SQL and the connections.
 
 pub(super) mod cell;

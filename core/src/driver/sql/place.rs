@@ -1,4 +1,4 @@
-//! What the URL of a database names: servers, a user and a database.
+//! The parts of a database's URL: servers, a user and a database.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -7,14 +7,14 @@ use super::host::Host;
 use crate::driver::{hosts, socket_file};
 use crate::error::{Error, Result};
 
-/// Who connects where. The password is read by the driver, whose protocol says what it may be.
+/// The servers, the user and the database to connect to. The driver reads the password, as its protocol says what it may be.
 pub(in crate::driver) struct Place {
     pub(in crate::driver) hosts: Vec<Host>,
     pub(in crate::driver) user: String,
     pub(in crate::driver) database: String,
 }
 
-/// What differs from one kind of database to the other.
+/// The rules for URLs that differ from one kind of database to the other.
 pub(in crate::driver) struct Rules {
     pub(in crate::driver) schemes: &'static [&'static str],
     /// The port, where a URL has none.

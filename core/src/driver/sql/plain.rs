@@ -17,7 +17,7 @@ use crate::port::{Action, Answer, Failure, Kind, Layout, Mode, Outcome, OwnerId,
 pub(in crate::driver) struct Taking<'a> {
     pub(in crate::driver) name: &'a str,
     pub(in crate::driver) owner: OwnerId,
-    /// Who asks.
+    /// The text that describes the client that asks.
     pub(in crate::driver) info: &'a str,
     pub(in crate::driver) ttl: i64,
     /// How many tokens are drawn behind the first.
@@ -113,7 +113,7 @@ fn is_plain(step: &Step) -> bool {
     step.kind == Kind::Mutex && step.lock.layout() == Layout::Own
 }
 
-/// What is certain not to have been carried out because others were in the way goes the long way, where it may wait.
+/// `None` if the statement was certainly not carried out because others were in the way: it goes the long way, where it may wait.
 fn fault(fault: Fault) -> Option<Answer> {
     match fault.next {
         Next::Again | Next::Elsewhere => None,

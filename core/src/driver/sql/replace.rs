@@ -14,7 +14,7 @@ pub(in crate::driver) struct Replace<A> {
     pub(in crate::driver) act: A,
 }
 
-/// What came of it, not yet written.
+/// The result of a [`Replace`], not yet written.
 pub(in crate::driver) struct Replaced<T> {
     pub(in crate::driver) done: T,
     pub(in crate::driver) records: Vec<Loaded>,
@@ -22,7 +22,7 @@ pub(in crate::driver) struct Replaced<T> {
     /// For this client.
     pub(in crate::driver) own: Vec<Notice>,
     pub(in crate::driver) others: Told,
-    /// What other libraries' rows have to say.
+    /// The changes to write into other libraries' rows.
     pub(in crate::driver) foreign: Vec<(LockKey, ForeignChange)>,
 }
 
@@ -54,7 +54,7 @@ impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {
 }
 
 impl<T> Replaced<T> {
-    /// What is to be written.
+    /// The records to write: those that were changed.
     pub(in crate::driver) fn different(&self) -> Vec<(&LockKey, &Record)> {
         let pairs = self.before.iter().zip(&self.records);
         let different = pairs.filter_map(|(before, after)| match (&before.record, &after.record) {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::fence::Token;
 use crate::port::{Kind, Mode, OwnerId};
 
-/// What stands in no column of its own.
+/// The parts of a record that have no column of their own.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rest {
@@ -43,7 +43,7 @@ pub(in crate::driver) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// What they say.
+    /// The record that the columns hold.
     pub(in crate::driver) fn record(self) -> Result<Record> {
         let named = |(_, word): &(Kind, &str)| *word == self.kind;
         let kind = KINDS.into_iter().find(named).ok_or_else(|| bad_column("kind"))?.0;

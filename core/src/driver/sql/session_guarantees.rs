@@ -1,4 +1,4 @@
-//! What a lock survives that lives with a session of a database, in words.
+//! The guarantees of a lock that lives with a session of a database, in words.
 
 use crate::port::Guarantee;
 

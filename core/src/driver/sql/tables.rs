@@ -1,4 +1,4 @@
-//! What fencelock's own tables are called: the option `table`, and names that begin with it.
+//! The names of fencelock's own tables: the option `table`, and names that begin with it.
 
 use crate::driver::identifier::quoted;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::options::check_table;
 /// See the module. The names stand in statements as they are.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// What all names begin with.
+    /// The beginning of all names.
     pub(in crate::driver) word: String,
     /// The table of locks. Its name alone may be a word of SQL's, so it is quoted.
     pub(in crate::driver) table: String,

@@ -64,9 +64,9 @@ pub(in crate::driver) async fn within_step<P: Pool, T>(
     within(pool.runtime(), pool.timeout(), look).await.unwrap_or_else(late)
 }
 
-/// What a transaction does. It may be tried several times; only one of them counts.
+/// The work of a transaction. It may be tried several times; only one of them counts.
 pub(in crate::driver) trait Work<P: Pool>: Send + Sync + 'static {
-    /// What comes of it.
+    /// The result of the transaction.
     type Done: Send + 'static;
 
     /// How long it may take, with all its tries.
@@ -74,7 +74,7 @@ pub(in crate::driver) trait Work<P: Pool>: Send + Sync + 'static {
         pool.timeout()
     }
 
-    /// Whose turn it waits for.
+    /// The semaphore at which it waits for its turn.
     fn turns<'p>(&self, pool: &'p P) -> &'p tokio::sync::Semaphore {
         pool.turns()
     }

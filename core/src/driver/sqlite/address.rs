@@ -20,7 +20,7 @@ const YOUNG: u64 = 10;
 /// under different paths (containers with a shared volume) reach each other; one elsewhere by its whole path.
 pub(super) struct Addresses {
     directory: PathBuf,
-    /// What the names beside the file begin with; `None` if its name is not UTF-8, which tickets are.
+    /// The prefix of the names beside the file; `None` if the file's name is not UTF-8, which tickets are.
     prefix: Option<String>,
     runtime: RuntimeHandle,
 }

@@ -39,7 +39,7 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is there at `now`.
+/// The cell at `now`.
 pub(super) fn look(connection: &Connection, key: &CellKey, now: u64) -> Result<Look, Fault> {
     if key.table.is_some() {
         return own_table::look(connection, key, now);

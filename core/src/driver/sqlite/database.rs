@@ -56,13 +56,13 @@ pub(super) struct Surroundings<'a> {
     pub(super) reachable: &'a dyn Fn(&str) -> bool,
 }
 
-/// What a batch came to.
+/// The result of a batch.
 pub(super) struct Done {
     /// One answer per step.
     pub(super) answers: Vec<Answer>,
-    /// What is to be told, each with its channel.
+    /// The notices to send, each with the channel of the client that gets it.
     pub(super) notices: Vec<(Arc<str>, Notice)>,
-    /// What is to be done beside it, where waiting is allowed.
+    /// The work on the log that is done separately, where waiting is allowed.
     pub(super) write_back: Option<WriteBack>,
 }
 
@@ -164,7 +164,7 @@ impl Database {
         Ok((swap, self.log.due()))
     }
 
-    /// What lies in a cell.
+    /// The cell under this key at `now`.
     pub(super) fn look_at(&self, key: &CellKey, now: u64) -> Result<Look, Fault> {
         cell::look(&self.connection, key, now)
     }

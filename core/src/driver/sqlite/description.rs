@@ -12,7 +12,7 @@
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use self::linux::opening;
 
-/// What is opened while the answer lives is opened as usual.
+/// Files that are opened while the answer lives are opened as usual.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(super) fn opening() {}
 
@@ -35,7 +35,7 @@ mod linux {
         static OPENING: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// What this thread has SQLite open is ours, until this is dropped.
+    /// The files that this thread has SQLite open are ours, until this is dropped.
     pub(in super::super) struct Opening(PhantomData<*const ()>);
 
     /// From now on what SQLite opens in this thread is ours. Other files of the program are left as they are.

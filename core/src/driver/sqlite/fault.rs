@@ -1,4 +1,4 @@
-//! What SQLite says went wrong, as the errors users read.
+//! Failures of SQLite, as the errors that users read.
 
 use rusqlite::{ErrorCode, ffi};
 
@@ -10,7 +10,7 @@ use crate::port::Failure;
 pub(super) enum Fault {
     /// Another connection has what is needed just now. Nothing was changed; the error is for when time runs out.
     Busy(Error),
-    /// What lies under one lock's name is no such lock. The other locks are not concerned.
+    /// The row under one lock's name is no such lock. The other locks are not concerned.
     Row(Error),
     /// Nothing was changed, and trying again now is no use.
     Failed(Error),

@@ -22,13 +22,13 @@ use crate::runtime::sync::Mutex;
 /// The process that asked last: this one, or the one that forked it.
 static NEWEST: Published<Process> = Published::none();
 
-/// What is open in one process.
+/// The stores and files that are open in one process.
 struct Process {
     id: u32,
     parent: Option<&'static Process>,
     /// Forked without a word while a thread that is not here was inside SQLite, whose own locks may be held for ever.
     torn: bool,
-    /// Whoever is inside SQLite reads this meanwhile; who forks writes it.
+    /// A thread inside SQLite holds the read lock; a fork takes the write lock.
     fork: RwLock<()>,
     /// A [`Stillness`] lives.
     still: AtomicBool,

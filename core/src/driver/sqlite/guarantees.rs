@@ -1,4 +1,4 @@
-//! What a lock in a SQLite file survives, in words.
+//! The guarantees of a lock in a SQLite file, in words.
 
 use crate::port::Guarantee;
 

@@ -55,7 +55,7 @@ impl Log {
         self.pages.load(Relaxed)
     }
 
-    /// What is to be done about the log's length, if anything.
+    /// The work that the log's length requires, if any.
     pub(super) fn due(&mut self) -> Option<WriteBack> {
         let pages = self.pages.load(Relaxed);
         if pages < LONG {

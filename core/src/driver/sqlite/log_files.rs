@@ -68,7 +68,7 @@ pub(super) fn gone() -> Error {
     )
 }
 
-/// What was read there was not the truth: it is read again, in new files.
+/// The fault for a read whose result was not the truth: it is read again, in new files.
 pub(super) fn again() -> Fault {
     Fault::Busy(gone())
 }

@@ -82,7 +82,7 @@ pub struct SqliteStore {
     process: u32,
 }
 
-/// What a store has open; `None` once it is closed.
+/// The file that a store has open; `None` once the store is closed.
 type Opened = Mutex<Option<Open>>;
 
 struct Open {

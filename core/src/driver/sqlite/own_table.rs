@@ -61,7 +61,7 @@ impl<'a> Found<'a> {
         Ok(Self { own, is_document, is_truth })
     }
 
-    /// What makes a row this one. Text that is no number is none either for a column of numbers.
+    /// The SQL condition for the row of this key. Text that is no number is none either for a column of numbers.
     fn is_it(&self) -> String {
         let [key, ..] = self.own.columns('"');
         format!("{key} = ?1 AND CAST({key} AS TEXT) = ?1")
@@ -117,7 +117,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What is there at `now`.
+/// The cell at `now`.
 pub(super) fn look(connection: &Connection, key: &CellKey, now: u64) -> Result<Look, Fault> {
     Found::of(connection, key)?.look(connection, key, now)
 }

@@ -8,7 +8,7 @@ use super::row;
 use crate::driver::record::Record;
 use crate::port::LockKey;
 
-/// What was loaded, as it was and as it is to be.
+/// The records that were loaded, each as it was and as it is to be.
 pub(super) struct Rows<'a> {
     connection: &'a Connection,
     loaded: Vec<(&'a LockKey, Record, Record)>,

@@ -30,7 +30,7 @@ pub(super) struct Sender {
     runtime: RuntimeHandle,
 }
 
-/// What became of a datagram.
+/// The result of sending a datagram.
 #[derive(PartialEq, Eq)]
 enum Sent {
     /// Delivered, or never to be.

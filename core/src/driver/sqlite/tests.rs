@@ -1,4 +1,4 @@
-//! What only shows from inside: a fork, a full disk, rows and sockets that are left behind.
+//! Tests of cases that only show from inside: a fork, a full disk, rows and sockets that are left behind.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;

@@ -51,7 +51,7 @@ struct Node {
     version: i32,
 }
 
-/// What is sent to replace a cell.
+/// The request that replaces a cell.
 enum Write {
     Create,
     /// With the version that its data has, and that of the node that counts removals, if that must be the same.
@@ -198,7 +198,7 @@ impl ZookeeperCells {
     }
 }
 
-/// What is written.
+/// The value to write for this record; fails if it is too long.
 fn document(record: &CellRecord, change: &Change) -> Result<Vec<u8>> {
     let value = written(record)?;
     if value.len() > LONGEST {
@@ -210,7 +210,7 @@ fn document(record: &CellRecord, change: &Change) -> Result<Vec<u8>> {
     Ok(value)
 }
 
-/// What a node holds.
+/// The record that a node holds, with the version of its data.
 fn node(value: &[u8], stat: &Stat, path: &str) -> Result<Node> {
     let mut record = read(value, path)?;
     // Whoever wrote it could not know the number of its change.

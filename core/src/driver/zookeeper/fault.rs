@@ -1,4 +1,4 @@
-//! What goes wrong on the way to the ensemble and there, in fencelock's words.
+//! Failures on the way to the ensemble and at the ensemble, as errors of fencelock.
 
 use zookeeper_client::Error as Fault;
 
@@ -8,7 +8,7 @@ use crate::driver::hosts::Host;
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
-/// What a failed request means.
+/// The failure that a failed request amounts to.
 pub(super) fn judge(address: &Address, fault: &Fault) -> Failure {
     let (code, message) = match fault {
         Fault::SessionExpired | Fault::SessionMoved | Fault::ClientClosed => return ended(),

@@ -1,4 +1,4 @@
-//! What a lock on ZooKeeper survives, in words.
+//! The guarantees of a lock on ZooKeeper, in words.
 
 use crate::port::Guarantee;
 

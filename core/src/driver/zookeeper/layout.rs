@@ -83,13 +83,13 @@ impl Layout {
     }
 }
 
-/// What is left of a name's number: FNV-1a in 64 bits, by the number of folders.
+/// The remainder of a name's number (FNV-1a in 64 bits) after division by the number of folders.
 fn remainder(name: &str) -> u64 {
     let more = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, more) % FOLDERS
 }
 
-/// What no part of a path may contain. Letters beyond 16 bits are two of Java's, which are refused.
+/// Whether no part of a path may contain this letter. Letters beyond 16 bits are two of Java's, which are refused.
 fn is_refused(letter: char) -> bool {
     matches!(letter, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }

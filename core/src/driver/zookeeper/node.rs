@@ -4,14 +4,14 @@ use uuid::Uuid;
 
 use crate::port::{Layout, Mode, OwnerId};
 
-/// Whose names the entries of a lock have.
+/// The library whose names the entries of a lock have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
     Curator,
     Kazoo,
 }
 
-/// What stands before the sequence, and how whoever is named so wants to hold the lock. Of the modes of one marker the first is read.
+/// The markers before the sequence, each with the mode its entry wants to hold in. Of the modes of one marker the first is read.
 type Markers = &'static [(&'static str, Mode)];
 
 const CURATORS: Markers = &[
@@ -47,7 +47,7 @@ pub(super) struct Node {
     pub(super) sequence: i32,
 }
 
-/// What a child of a lock's node is.
+/// The kinds of a child of a lock's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Child {
     Entry(Node),
@@ -86,7 +86,7 @@ impl Names {
         format!("_c_{}-", id.hyphenated())
     }
 
-    /// What follows the stem, up to the sequence.
+    /// The part between the stem and the sequence.
     pub(super) fn marker(self, mode: Mode) -> &'static str {
         self.markers().iter().find(|(_, known)| *known == mode).map_or("", |row| row.0)
     }
@@ -98,7 +98,7 @@ pub(super) fn digits(sequence: i32) -> String {
 }
 
 impl Child {
-    /// What a name is to those who queue by these names.
+    /// Reads a name as those who queue by these names do.
     pub(super) fn read(name: &str, names: Names) -> Self {
         let split = |marker: &str| {
             let (before, after) = name.rsplit_once(marker)?;
@@ -113,7 +113,7 @@ impl Child {
         foreign.map_or(Self::Other, |(_, who)| Self::Foreign(who))
     }
 
-    /// Whose entry it is that does not queue as we do.
+    /// The library whose entry this is, if it does not queue as we do.
     pub(super) fn foreign(self) -> Option<&'static str> {
         match self {
             Self::Foreign(who) => Some(who),

@@ -74,7 +74,7 @@ pub(super) fn folder(rank: &Rank) -> &str {
     parts(rank).0
 }
 
-/// Whose names there are in the folder of this entry.
+/// The library whose names are used in the folder of this entry.
 pub(super) fn names(rank: &Rank) -> Names {
     parts(rank).1
 }
@@ -198,7 +198,7 @@ mod tests {
         assert!(places.0.lock().is_empty());
     }
 
-    /// What one of kazoo's names means follows from who asks, or else from who is there.
+    /// The meaning of one of kazoo's names follows from who asks, or else from who is there.
     #[test]
     fn a_mutex_of_kazoos_is_told_from_a_writer() {
         let (lock, reader) = ("0__lock__0000000000".to_owned(), "1__rlock__0000000001".to_owned());

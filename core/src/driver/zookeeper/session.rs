@@ -204,7 +204,7 @@ impl Sessions {
         answer
     }
 
-    /// What comes of this on a task of its own. `None`: it takes too long.
+    /// The result of this work, run on a task of its own. `None`: it takes too long.
     pub(super) async fn within<T: Send + 'static>(
         &self,
         limit: Duration,

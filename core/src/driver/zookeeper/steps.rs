@@ -233,7 +233,7 @@ fn none_if_absent(listed: Result<Vec<String>, Fault>) -> Result<Vec<String>, Fau
     }
 }
 
-/// What an entry says of itself; `None`: it is gone.
+/// An entry as it describes itself; `None`: it is gone.
 pub(super) async fn view(client: &Client, stored: Stored) -> Result<Option<EntryView>, Fault> {
     let (value, stat) = match client.get_data(&stored.path()).await {
         Ok(found) => found,

@@ -78,7 +78,7 @@ impl ZookeeperStore {
         self.sessions.call(of, work).await
     }
 
-    /// What those see who only look.
+    /// Does work that only looks and needs no session of its own.
     async fn look<T, W>(&self, work: impl FnOnce(Client) -> W) -> Result<T>
     where
         T: Send + 'static,

@@ -1,7 +1,7 @@
 //! The removal of cells that have ended. The server removes none of them: an ephemeral node ends with its writer, and a node with a
 //! time to live needs a setting that servers do not come with.
 //!
-//! Whoever gives a cell an end looks at some others of its folder. With eight looks for each cell that ends, those that lie there
+//! A client that gives a cell an end looks at some others of its folder. With eight looks for each cell that ends, those that stay
 //! longer than they have to are about a seventh of the others at most.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// What is not removed now is so another time, whatever the reason.
+    /// Removes ended cells of the folder. One that is not removed now is removed another time, whatever the reason.
     pub(super) async fn run(self, ttl: Duration) {
         let Ok(client) = self.sessions.looker(ttl).await else { return };
         let sessions = self.sessions.clone();

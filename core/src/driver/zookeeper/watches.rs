@@ -11,7 +11,7 @@ use super::session::Sessions;
 use super::steps::Steps;
 use crate::port::{Failure, LockKey, QueueNotice, Rank, SessionId, Standing};
 
-/// What a look at an entry has led to.
+/// The result of a look at an entry.
 enum Seen {
     /// It is there. Its end is told.
     There(OneshotWatcher),

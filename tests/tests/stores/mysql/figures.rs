@@ -1,4 +1,4 @@
-//! What locks on MySQL or MariaDB cost: the server counts statements, times are printed beside those of bare statements.
+//! The cost of locks on MySQL or MariaDB: the server counts statements, times are printed beside those of bare statements.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What a MySQL or MariaDB database may be or lack, each told with a code and what to do; rights, passwords and TLS.
+//! The demands on a MySQL or MariaDB database, each reported with a code and what to do; rights, passwords and TLS.
 
 use std::path::Path;
 use std::time::Duration;

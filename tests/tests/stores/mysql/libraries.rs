@@ -6,7 +6,7 @@ use fencelock_peers::MYSQL_TABLES;
 use fencelock_tests::foreign_tables::{exclude_each_other, library};
 use fencelock_tests::mysql::MysqlServer;
 
-/// What is left in the library's table, or nothing if the machine lacks Java.
+/// The rows left in the library's table, or nothing if the machine lacks Java.
 async fn left(dialect: &str, setting: &str, count: &str) -> Option<String> {
     let server = MysqlServer::start_with(&[setting]);
     let url = server.place("shop");

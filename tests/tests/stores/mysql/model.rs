@@ -4,7 +4,7 @@ use fencelock_tests::equivalence::{Scale, cells, draw, search, search_among};
 use fencelock_tests::mysql::{MovedClock, MysqlServer, MysqlSubject};
 use proptest::test_runner::Config;
 
-/// What sessions begin with.
+/// The isolation levels with which sessions begin.
 const LEVELS: [&str; 4] = ["READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE", "READ-UNCOMMITTED"];
 
 fn share(cases: u32) -> u32 {

@@ -43,7 +43,7 @@ fn number(error: &mysql_async::Error) -> u16 {
     }
 }
 
-/// What the column takes for the same is the same lock.
+/// Names that the column takes for the same are the same lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_is_a_value_of_the_key() {
     let server = start();
@@ -134,7 +134,7 @@ async fn a_deadlock_is_no_hang() {
     server.comes_to("0|0").await;
 }
 
-/// What is wrong is told with a code, at once where it can be, and nothing is held.
+/// An error is reported with a code, at once where it can be, and nothing is held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_wrong_is_told() {
     let server = start();
@@ -200,7 +200,7 @@ async fn b93_a_session_that_is_ended_is_a_loss() {
     own_rows::b93_a_session_that_is_ended_is_a_loss(&start()).await;
 }
 
-/// Whoever has the mark of a row by hand holds a grant up for a second, and no longer.
+/// A user who takes the mark of a row by hand holds a grant up for a second, and no longer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_rests_on_a_mark() {
     let server = start();

@@ -56,7 +56,7 @@ async fn u11_waiters_hold_no_backup_up() {
     }
 }
 
-/// What the server cannot do is refused with the reason.
+/// A request for what the server cannot do is refused with the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_session_cannot_do_is_unsupported() {
     let unsupported = Some(Code::Unsupported);
@@ -183,7 +183,7 @@ async fn a_users_session_takes_the_same_lock() {
     assert!(guards.iter().all(Option::is_some), "each is a lock of its own");
 }
 
-/// Who holds and who waits is shown as connections, as far as the user may see them.
+/// Holders and waiters are shown as connections, as far as the user may see them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_look_shows_connections() {
     for way in Way::ALL {

@@ -1,4 +1,4 @@
-//! What locks on PostgreSQL cost: statements are counted, times are printed beside those of bare statements.
+//! The cost of locks on PostgreSQL: statements are counted, times are printed beside those of bare statements.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a PostgreSQL database may be or lack, each told with a code and what to do; rights, passwords and TLS.
+//! The demands on a PostgreSQL database, each reported with a code and what to do; rights, passwords and TLS.
 
 use std::path::Path;
 

@@ -110,7 +110,7 @@ async fn what_the_tables_cannot_hold_is_refused() {
     assert!(holds(&ours, "x").await);
 }
 
-/// What is wrong with another library's row concerns no lock of fencelock's own, though one client renews both.
+/// A fault of another library's row affects no lock of fencelock's own, though one client renews both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_stays_locked_costs_no_other_lock() {
     let server = start();

@@ -131,7 +131,7 @@ async fn a_deadlock_is_no_hang() {
     server.comes_to("0|0").await;
 }
 
-/// What is the default in a database, or for a user, does not matter.
+/// The defaults of a database, or of a user, do not matter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn defaults_of_the_database_do_not_matter() {
     let server = start();
@@ -154,7 +154,7 @@ async fn defaults_of_the_database_do_not_matter() {
     server.comes_to("0|0").await;
 }
 
-/// What is wrong is told with a code, at once where it can be, and nothing is held.
+/// An error is reported with a code, at once where it can be, and nothing is held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_wrong_is_told() {
     let server = start();

@@ -111,7 +111,7 @@ async fn a_row_that_is_locked_is_waited_for() {
     transaction.await.unwrap();
 }
 
-/// Whoever waits for a row in vain has changed nothing, knows it, and has held up no lock.
+/// A client that waits for a row in vain has changed nothing, knows it, and has held up no lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_stays_locked_is_not_changed() {
     let server = Arc::new(On::with_account());

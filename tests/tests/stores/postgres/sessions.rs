@@ -76,7 +76,7 @@ async fn readers_share_and_writers_do_not() {
     server.comes_to("0|0").await;
 }
 
-/// What the server cannot do is refused with the reason.
+/// A request for what the server cannot do is refused with the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_session_cannot_do_is_unsupported() {
     let server = PostgresSessions::start_with_rights(Way::Names);

@@ -8,7 +8,7 @@ use fencelock::{Client, Event, EventKind};
 use fencelock_tests::equivalence::{Hosted, Way};
 use fencelock_tests::servers::{RedisServer, rights};
 
-/// What a client is told while it connects.
+/// A new client, and the events it reports while it connects.
 async fn told(url: &str) -> (Client, Vec<Event>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let told = events.clone();
@@ -90,7 +90,7 @@ async fn a_client_of_a_hosts_asks_too() {
     }
 }
 
-/// Who may not ask is told nothing, and works.
+/// A client that may not ask for the policy reports nothing, and works.
 #[tokio::test]
 async fn who_may_not_ask_for_the_policy_works_all_the_same() {
     let server = RedisServer::start();

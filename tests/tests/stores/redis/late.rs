@@ -119,7 +119,7 @@ async fn tombstones() -> usize {
     count
 }
 
-/// What takes them back comes behind them on the same connection.
+/// The requests that take them back come behind them on the same connection.
 #[tokio::test]
 async fn tries_that_are_given_up_leave_no_tombstones() {
     assert_eq!(tombstones().await, 0);

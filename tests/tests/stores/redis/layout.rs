@@ -1,4 +1,4 @@
-//! What lies on a Redis server, who else may lie there, and what a step costs.
+//! The keys on a Redis server: fencelock's own and those of others, and the cost of a step.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -65,7 +65,7 @@ async fn a_permit_is_an_id_with_an_end() {
     assert_eq!((free, rest), (2, 0));
 }
 
-/// Whoever waits longest says how many permits there are, not whoever looks last.
+/// The waiter that waits longest says how many permits there are, not the one that looks last.
 #[tokio::test]
 async fn a_semaphore_that_vanished_is_made_anew_by_the_first_in_line() {
     let mut scene = Scene::new().await;
@@ -103,7 +103,7 @@ async fn a_semaphore_that_is_made_anew_knows_who_still_holds() {
     scene.miss("seats", Mode::Permit).await;
 }
 
-/// Whoever stays may be dead: the lock must not outlive it by the lease of one who has gone.
+/// The reader that stays may be dead: the lock must not outlive it by the lease of one that has gone.
 #[tokio::test]
 async fn a_read_lock_does_not_last_as_long_as_a_reader_who_has_gone() {
     let mut scene = Scene::new().await;
@@ -126,7 +126,7 @@ async fn a_read_lock_does_not_last_as_long_as_a_reader_who_has_gone() {
     scene.free("shelf", Mode::Read, short).await;
 }
 
-/// What people see who look: each of theirs with its own end.
+/// A look shows each of Redisson's readers with its own end.
 #[tokio::test]
 async fn readers_of_theirs_are_shown_as_many_as_they_are() {
     let mut scene = Scene::new().await;

@@ -161,7 +161,7 @@ async fn others_are_none_of_its_business() {
     assert!(client.store.names("app:").await.unwrap().is_empty());
 }
 
-/// What a node of a quorum needs beyond the line.
+/// The rights that a node of a quorum needs beyond the line.
 #[tokio::test]
 async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
     let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
@@ -191,7 +191,7 @@ async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
     }
 }
 
-/// What `acks` and a cluster need beyond the line.
+/// The rights that `acks` and a cluster need beyond the line.
 #[tokio::test]
 async fn more_rights_are_named_where_they_are_needed() {
     let server = RedisServer::start();
@@ -221,7 +221,7 @@ async fn more_rights_are_named_where_they_are_needed() {
     }
 }
 
-/// What it takes to wake those who wait by python-redis-lock and by Spring: without it nobody is woken, and nothing else
+/// The rights to wake those who wait by python-redis-lock and by Spring: without them nobody is woken, and nothing else
 /// changes.
 #[tokio::test]
 async fn neighbours_are_woken_with_the_rights_for_it_and_left_alone_without() {

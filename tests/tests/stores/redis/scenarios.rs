@@ -1,4 +1,4 @@
-//! What went wrong in other lock libraries, on a real server, where a case cannot count or cannot meddle enough. The
+//! Faults of other lock libraries, on a real server, where a case cannot count or cannot meddle enough. The
 //! numbers at the beginning of the names are those of `tests/scenarios.yaml`.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What goes wrong between a client and a real Redis server, and what each fault is called.
+//! Faults between a client and a real Redis server, and the error code of each.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the random steps of `equivalence` reach besides: votes on a node of a quorum, and Redisson's layout over a host.
+//! More subjects for the random steps of `equivalence`: votes on a node of a quorum, and Redisson's layout over a host.
 
 use fencelock_tests::equivalence::{Hosted, RedisSubject, Scale, Subject, search};
 use fencelock_tests::servers::RedisServer;

@@ -1,4 +1,4 @@
-//! What goes wrong around a SQLite file: other writers, dead processes, damaged rows, rights that are missing.
+//! Faults around a SQLite file: other writers, dead processes, damaged rows, rights that are missing.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

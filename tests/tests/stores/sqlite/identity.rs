@@ -57,7 +57,7 @@ fn actor(does: &str, place: &Place, more: &[&str]) -> Actor {
     Actor::start(command.arg(does).arg(&place.file).args(more))
 }
 
-/// What another process is answered that comes, asks for a lock and goes.
+/// The answer to another process that comes, asks for a lock and goes.
 fn asked_elsewhere(place: &Place, lock: &str) -> String {
     let mut other = actor("try", place, &[lock]);
     let answer = other.line();
@@ -112,7 +112,7 @@ async fn processes_that_read_the_files_all_the_time_never_hold_one_lock_at_once(
     place.check_integrity();
 }
 
-/// What connecting to a path is answered.
+/// The error when connecting to a path.
 async fn refused(path: &Path) -> String {
     let error = fencelock::connect(&format!("sqlite:{}", path.display())).await.unwrap_err();
     assert_eq!(error.code(), fencelock::Code::Invalid);

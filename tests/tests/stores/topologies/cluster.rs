@@ -181,7 +181,7 @@ async fn one_is_not_taken_for_the_other() {
     fencelock::connect(&format!("redis+cluster://{free},127.0.0.1:{port}")).await.unwrap();
 }
 
-/// What is under way at a server that hangs is not waited for longer than until another one is there.
+/// A request under way at a server that hangs waits no longer than until another server is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_master_is_left_for_the_next_one() {
     let set = tokio::task::block_in_place(ClusterSet::default);

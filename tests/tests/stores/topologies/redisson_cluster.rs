@@ -44,7 +44,7 @@ async fn every_kind_is_handed_over_on_every_node() {
     }
 }
 
-/// What is held goes along; what is new waits until the slot has moved.
+/// Holds go along with the slot; new requests wait until the slot has moved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves_takes_its_holders_along() {
     let set = tokio::task::block_in_place(ClusterSet::default);

@@ -45,7 +45,7 @@ async fn what_the_sentinels_do_not_know_is_named() {
     fencelock::connect(&url).await.unwrap();
 }
 
-/// What is under way at a server that hangs is not waited for longer than until another one is there.
+/// A request under way at a server that hangs waits no longer than until another server is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_master_is_left_for_the_next_one() {
     let set = tokio::task::block_in_place(SentinelSet::default);

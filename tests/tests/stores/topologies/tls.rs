@@ -127,7 +127,7 @@ async fn the_nodes_of_a_quorum_are_spoken_to_over_tls() {
     assert!(text.contains("certificate"), "{text}");
 }
 
-/// Whoever names certificates means to be encrypted.
+/// A URL that names certificates asks for encryption.
 #[tokio::test]
 async fn certificates_without_tls_are_refused() {
     let authority = Authority::default();

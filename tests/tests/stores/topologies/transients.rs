@@ -1,5 +1,5 @@
-//! What a Redis server says while it fails over, loads or is busy: told to who asks once, waited out by who waits, and no
-//! reason to lose what is held.
+//! The answers of a Redis server that fails over, loads or is busy: a single request reports them, a waiter waits them out, and no
+//! hold is lost.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn kinds(client: &Client, name: &str) -> [Lock; 3] {
     ]
 }
 
-/// What is held beside the mutex while there is trouble.
+/// The other holds beside the mutex while there is trouble.
 struct Others {
     guards: Vec<Guard>,
     all: AllGuard,

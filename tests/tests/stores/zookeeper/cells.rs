@@ -53,7 +53,7 @@ fn change(number: u32, keep: Option<Duration>) -> Change {
     Change { key, expected: None, writer, value: Some("1".into()), keep }
 }
 
-/// What ended long ago is removed by whoever gives others an end; what has none, or ended just now, stays.
+/// A record that ended long ago is removed by a client that gives others an end; one without an end, or that ended just now, stays.
 #[tokio::test]
 async fn what_has_ended_is_removed_by_others() {
     const ENDED: u32 = 600;

@@ -11,7 +11,7 @@ use fencelock_tests::session_store::clients;
 use fencelock_tests::zookeeper::ZookeeperServer;
 use zookeeper_client::{Acls, Client as Admin, CreateMode, Error};
 
-/// What the manual says, with the example.
+/// The manual with the example.
 const MANUAL: &str = include_str!("../../../../docs/reference/zookeeper.md");
 
 fn entry(guard: &Guard) -> String {

@@ -61,7 +61,7 @@ async fn locks_lie_there_as_kazoo_lays_them_out() {
     assert!(admin.check_stat("/layout/rw").await.unwrap().is_some(), "the folder stays");
 }
 
-/// What kazoo has no place for is refused with the reason, and nothing of it is left.
+/// A request that kazoo has no place for is refused with the reason, and nothing of it is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_kazoo_does_not_have_is_unsupported() {
     let server = ZookeeperServer::shared();
@@ -125,7 +125,7 @@ async fn turns_under_load_are_exclusive() {
     turns_are_exclusive(&url(&server, "load"), || kazoo(&server, "load"), true).await;
 }
 
-/// Whoever is killed while it holds makes way for the other side when its session has ended.
+/// If a process is killed while it holds the lock, the other side gets the lock when the session has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_locks_of_the_dead_are_freed_for_the_other_side() {
     let server = ZookeeperServer::start();

@@ -144,7 +144,7 @@ async fn folder(admin: &Admin, path: &str) {
 
 const CURATOR: &str = "_c_0f3c2a1e-5b7d-4e8f-9a0b-1c2d3e4f5a6b-";
 
-/// What lies there is what Apache Curator makes and waits for.
+/// The entries of a lock are those that Apache Curator makes and waits for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locks_lie_there_as_curator_lays_them_out() {
     let server = ZookeeperServer::shared();
@@ -224,7 +224,7 @@ async fn b70_entries_of_others_stand_in_the_same_line() {
     drop(permit);
 }
 
-/// Whoever queues there without seeing us is told of, and nothing of ours stays.
+/// Entries that queue there without seeing ours are reported, and nothing of ours stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_by_other_rules_are_a_conflict() {
     let server = ZookeeperServer::shared();

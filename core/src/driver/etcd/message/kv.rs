@@ -57,7 +57,7 @@ pub(in super::super) struct DeleteRange {
     pub(in super::super) key: Vec<u8>,
 }
 
-/// What nobody reads of an answer.
+/// An answer of which no field is read.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(in super::super) struct Done {}
 
@@ -99,7 +99,7 @@ pub(in super::super) enum Reply {
     Txn(TxnAnswer),
 }
 
-/// What must be true of a key.
+/// A condition that a key has to meet.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(in super::super) struct Compare {
     /// 0: equal, 1: greater.
@@ -196,7 +196,7 @@ impl TxnAnswer {
         self.responses.into_iter().filter_map(|response| response.response)
     }
 
-    /// What each Range among the operations has found.
+    /// The keys that each Range among the operations has found.
     pub(in super::super) fn found(self) -> impl Iterator<Item = Vec<KeyValue>> {
         self.replies().filter_map(|reply| match reply {
             Reply::Range(found) => Some(found.kvs),

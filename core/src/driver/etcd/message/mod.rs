@@ -14,7 +14,7 @@ pub(super) use self::lease::{
 };
 pub(super) use self::watch::{CancelWatch, CreateWatch, Event, WatchAnswer, WatchRequest};
 
-/// What every answer begins with.
+/// The header at the beginning of every answer.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Header {
     /// The store's revision when it answered.

@@ -1,4 +1,4 @@
-//! What a lock survives that lives with a session of a MySQL or MariaDB server, in words.
+//! The guarantees of a lock that lives with a session of a MySQL or MariaDB server, in words.
 
 use crate::driver::sql::session_guarantees::{
     HOLDER, LOADED, LONG_WAIT, NETWORK, PAUSED, RESTORE, WAITERS,

@@ -28,7 +28,7 @@ const SILENT: Duration = Duration::from_secs(1);
 pub(super) struct Line {
     conn: tokio::sync::Mutex<Option<Conn>>,
     address: Arc<Address>,
-    /// What the server says here, where that means something else.
+    /// The errors of the server that have another meaning on this connection.
     numbers: &'static [Number],
     runtime: RuntimeHandle,
     /// When it was heard of last.

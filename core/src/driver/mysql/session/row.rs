@@ -43,7 +43,7 @@ pub struct Rows {
 /// Where the rows lie, and whether one is locked.
 pub struct Found {
     place: Place,
-    /// What is said of a row that is not there; `None`: it is made.
+    /// The error for a row that does not exist; `None`: the row is made.
     no_row: Option<Error>,
     /// Whether a transaction is open.
     open: AtomicBool,

@@ -63,7 +63,7 @@ impl Place {
         )
     }
 
-    /// Who has the row takes the mark of it. Whoever had it before has given that back, or is being ended: so it is waited for no longer
+    /// The new holder of the row takes its mark. The former one has given it back, or is being ended: so the wait for it is no longer
     /// than a second.
     pub(super) fn locking(&self, lock: &LockKey, wait: bool) -> String {
         let Self { table, mark, .. } = self;

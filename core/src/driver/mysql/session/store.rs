@@ -105,7 +105,7 @@ impl<W: Way> SessionLocks<W> {
     }
 }
 
-/// What a session is told first: when the server ends it, and that no limit for statements ends a wait. The server counts whole seconds.
+/// A session's first statements: they set when the server ends it; no statement limit ends a wait. The server counts whole seconds.
 /// Each kind of server reads one of the comments.
 fn setup(ttl: Duration) -> String {
     let silent = whole_seconds(ttl);

@@ -1,4 +1,4 @@
-//! What the server tells of a lock, for people who look.
+//! The state of a lock as the server reports it, for people who look.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::driver::mysql::row::column;
 use crate::error::Result;
 use crate::port::{Failure, HolderView, LockKey, LockState, Mode, WaiterView};
 
-/// Who has a lock and who waits for it, as far as this user may see connections. `holder` is SQL for the number of the one that has it,
+/// The holder and waiters of a lock, as far as this user may see connections. `holder` is SQL for the holder's connection number,
 /// `waiting` the statement of those that wait.
 pub(super) async fn look<W: Way>(
     session: &Connection<W>,

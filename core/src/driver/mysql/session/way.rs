@@ -1,4 +1,4 @@
-//! What a session locks, and by which statements.
+//! The objects that a session locks, and the statements that lock them.
 
 use std::future::Future;
 
@@ -17,7 +17,7 @@ use crate::fence::Token;
 use crate::options::Options;
 use crate::port::{Failure, Guarantee, LockKey, LockState, Mode};
 
-/// What the server says of what the migration makes.
+/// The server's errors on the objects that the migration makes.
 pub(super) const NUMBERS: &[Number] = &[
     (
         &[1146, 4091],
@@ -33,7 +33,7 @@ pub(super) const NUMBERS: &[Number] = &[
     ),
 ];
 
-/// What it says of somebody else's table.
+/// The server's errors on a user's own table.
 const OWN: &[Number] = &[
     (
         &[1142, 1143],
@@ -45,20 +45,20 @@ const OWN: &[Number] = &[
     (&[1267, 1271, 1292, 1366, 1367, 1525], Code::Invalid, Next::Keep, UNFIT),
 ];
 
-/// What a failed statement means.
+/// A function that makes fencelock's error of a failed statement.
 pub(super) type Judge<'a> = &'a (dyn Fn(mysql_async::Error) -> Error + Send + Sync);
 
-/// What the server says, where that means something else than of tables.
+/// The server's errors that mean something else for locks of a session than for locks in a table.
 pub(super) fn numbers<W: Way>(way: &W) -> &'static [Number] {
     if way.on_own_table() { OWN } else { NUMBERS }
 }
 
 /// See the module.
 pub trait Way: Sized + Send + Sync + 'static {
-    /// What is known of where locks lie, on each connection.
+    /// The known place of the locks, kept for each connection.
     type Found: Send + Sync + 'static;
 
-    /// What a lock survives.
+    /// The guarantees of a lock, in words.
     const GUARANTEES: &'static [Guarantee];
     /// Whether a lock lives in a transaction of its session, which then has no other.
     const IN_TRANSACTION: bool;
@@ -104,7 +104,7 @@ pub trait Way: Sized + Send + Sync + 'static {
         session: &Connection<Self>,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Who has a lock and who waits for it.
+    /// The holders of a lock and those who wait for it.
     fn look(
         &self,
         session: &Connection<Self>,

@@ -136,7 +136,7 @@ fn free(Tables { word, .. }: &Tables, function: &str) -> String {
     format!("SELECT pg_backend_pid(), {function}({word}_key($1))")
 }
 
-/// Who has a lock and who waits for it, in the order in which they came as far as the server tells it.
+/// The query for the holders of a lock and those who wait for it, in order of arrival as far as the server shows it.
 fn look(Tables { word, .. }: &Tables) -> String {
     format!(
         "SELECT l.granted, l.mode, a.application_name,

@@ -24,7 +24,7 @@ use crate::runtime::sync::Mutex;
 /// How long a request to interrupt may take.
 const INTERRUPT: Duration = Duration::from_secs(1);
 
-/// What is prepared on a connection.
+/// The statements prepared on a connection.
 pub(super) struct Prepared<S> {
     /// Answers the number of the backend, and no more.
     pub(super) beat: Statement,
@@ -85,12 +85,12 @@ impl<W: Way> Connection<W> {
         Ok(row)
     }
 
-    /// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+    /// The failure that an error of a statement amounts to. `decides`: it may have been carried out though its answer was lost.
     pub(super) fn judged(&self, error: &tokio_postgres::Error, decides: bool) -> Failure {
         judge(&*self.way, &self.address, error, decides)
     }
 
-    /// What a statement answers to the wish for a lock, as a token.
+    /// The token in the row by which a statement answers a request for a lock, if there is one.
     pub(super) fn token(row: &Row) -> Result<Option<Token>, Failure> {
         let token = column::<Option<i64>>(row, 1, "token").map_err(Failure::unknown)?;
         Ok(token.and_then(|token| u64::try_from(token).ok()).map(Token::new))

@@ -23,8 +23,8 @@ pub(super) fn wait(Tables { word, tokens, .. }: &Tables, table: &str, is_it: &st
     )
 }
 
-/// Who has a row locked and who waits for it, in the order in which they came as far as the server tells it. Whoever locks a row writes its
-/// transaction there (`xmax`). Who waits has, or waits for, a lock of the server's on the place of the row.
+/// The query for the holder of a row lock and its waiters, in order of arrival as far as the server shows it. A holder writes its
+/// transaction there (`xmax`). A waiter has, or waits for, a lock of the server's on the place of the row.
 pub(super) fn look(table: &str, is_it: &str) -> String {
     format!(
         "WITH r AS MATERIALIZED (SELECT t.tableoid AS lies, t.xmax AS by, (t.ctid::text::point)[0]::integer AS page,

@@ -24,7 +24,7 @@ use crate::port::{
     Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, RuntimeHandle, SessionStore,
 };
 
-/// What the server's settings for a silent session can hold.
+/// The longest ttl that the server's settings for a silent session can hold.
 const LONGEST_TTL: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// One client's view of the locks of one way in a PostgreSQL database. [`Sessions`](crate::Sessions) makes a store of locks of it.

@@ -1,4 +1,4 @@
-//! What the server tells of a lock, for people who look.
+//! The state of a lock as the server reports it, for people who look.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::driver::postgres::row::column;
 use crate::error::Result;
 use crate::port::{Failure, HolderView, LockKey, LockState, Mode, WaiterView};
 
-/// Who has a lock and who waits for it.
+/// The holders of a lock and those who wait for it.
 pub(super) async fn look<W: Way>(
     session: &Connection<W>,
     live: &Locking<W>,

@@ -1,4 +1,4 @@
-//! What a session locks, and by which statements.
+//! The objects that a session locks, and the statements that lock them.
 
 use std::future::Future;
 
@@ -13,15 +13,15 @@ use crate::fence::Token;
 use crate::options::Options;
 use crate::port::{Failure, Guarantee, LockKey, LockState, Mode};
 
-/// What a failed statement means.
+/// A function that makes fencelock's error of a failed statement.
 pub(super) type Judge<'a> = &'a (dyn Fn(tokio_postgres::Error) -> Error + Send + Sync);
 
 /// See the module.
 pub trait Way: Sized + Send + Sync + 'static {
-    /// What is prepared on each connection.
+    /// The statements prepared on each connection.
     type Statements: Send + Sync + 'static;
 
-    /// What a lock survives.
+    /// The guarantees of a lock, in words.
     const GUARANTEES: &'static [Guarantee];
     /// Whether a lock lives in a transaction of its session, which then has no other.
     const IN_TRANSACTION: bool;
@@ -34,7 +34,7 @@ pub trait Way: Sized + Send + Sync + 'static {
         false
     }
 
-    /// What makes sure that tokens rise, before a session locks.
+    /// The SQL that makes sure that tokens rise, run before a session locks.
     fn advance(&self) -> String;
 
     /// Why a lock cannot be held so, if it cannot.
@@ -70,7 +70,7 @@ pub trait Way: Sized + Send + Sync + 'static {
         session: &Connection<Self>,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Who has a lock and who waits for it.
+    /// The holders of a lock and those who wait for it.
     fn look(
         &self,
         session: &Connection<Self>,
@@ -85,7 +85,7 @@ pub trait Way: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<LockKey>>> + Send;
 }
 
-/// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+/// The failure that an error of a statement amounts to. `decides`: it may have been carried out though its answer was lost.
 pub(super) fn judge<W: Way>(
     way: &W,
     address: &Address,

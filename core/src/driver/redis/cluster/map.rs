@@ -44,7 +44,7 @@ impl Map {
         (!map.owners.is_empty()).then_some(map)
     }
 
-    /// Who has the slot.
+    /// The node that has the slot.
     pub(super) fn owner(&self, slot: u16) -> Option<&Host> {
         self.owners.get(usize::from(self.slots[usize::from(slot)]))
     }

@@ -48,7 +48,7 @@ struct ClusterState {
     looking: bool,
     doubted: bool,
     closed: bool,
-    /// Who is asked next: a node that is cut off from the others must not be asked for ever.
+    /// Counts the looks at the map, so that each begins with another node: one that is cut off must not be asked for ever.
     turn: usize,
 }
 
@@ -113,7 +113,7 @@ impl Cluster {
         Ok(names)
     }
 
-    /// What the settings of a node that was met break.
+    /// The warning of a known node whose settings break a guarantee, if there is one.
     pub(super) fn warning(&self) -> Option<&'static str> {
         self.state.lock().nodes.values().find_map(|node| *node.link.warning.lock())
     }

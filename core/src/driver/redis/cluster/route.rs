@@ -45,7 +45,7 @@ enum Way {
     Asking(Host),
 }
 
-/// What came of the parts that were sent to one node.
+/// The result of the parts that were sent to one node.
 #[derive(Default)]
 struct Delivery {
     answers: Vec<(usize, Answer)>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::port::{Action, OwnerId, Step};
 use crate::runtime::sync::Mutex;
 
-/// What takes one of these attempts back over the same connection comes behind its Take: no tombstone has to wait for that.
+/// A step that takes one of these attempts back over the same connection arrives after its Take, so it needs no tombstone.
 #[derive(Default)]
 pub(in super::super) struct Cancelled(Mutex<BTreeSet<OwnerId>>);
 

@@ -163,7 +163,7 @@ fn config() -> AsyncConnectionConfig {
         .set_pipeline_buffer_size(OUTBOX)
 }
 
-/// What the server tells without being asked, on the connection's own task.
+/// Handles a message that the server sends without being asked, on the connection's own task.
 fn receive(link: &Weak<Link>, broken: &Arc<AtomicBool>, push: &PushInfo) {
     let Some(link) = link.upgrade() else { return };
     match push.kind {

@@ -51,7 +51,7 @@ pub(super) struct Link {
     wanted: Event,
     /// Whether a server has said that it is not the master: from then on none is believed that is not.
     demoted: AtomicBool,
-    /// What the server's settings break.
+    /// The warning that the server's settings break a guarantee, if they do.
     pub(super) warning: Mutex<Option<&'static str>>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Live {
     place: Host,
     protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
-    /// What serves it and ends with it.
+    /// The tasks that serve the connection and end with it.
     tasks: Arc<Mutex<Vec<AbortOnDrop>>>,
 }
 

@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * What can be acquired: a {@link Lock}, or several as one ({@link All}). Nothing is asked of the store before that; a wrong
- * name or option is told by the acquire, with {@link InvalidArgumentException}.
+ * Something that can be acquired: a {@link Lock}, or several as one ({@link All}). It asks the store nothing before an acquire;
+ * a wrong name or option makes the acquire fail with {@link InvalidArgumentException}.
  *
  * @param <T> itself
  */
@@ -24,10 +24,10 @@ public abstract class Acquirable<T extends Acquirable<T>> implements LockOptions
     /** The same with other options. */
     abstract T with(Map<String, Object> options);
 
-    /** What asking for it is. */
+    /** The operation that asks the core for it, without its options; {@code once} asks for a try. */
     abstract Map<String, Object> asking(boolean once);
 
-    /** What people call it. */
+    /** Its name as messages show it. */
     abstract String shown();
 
     @Override
@@ -123,7 +123,7 @@ public abstract class Acquirable<T extends Acquirable<T>> implements LockOptions
     }
 
     /**
-     * What runs under a lock.
+     * The code that runs under a lock.
      *
      * @param <R> what it answers
      * @param <X> what it throws

@@ -17,7 +17,7 @@ final class Callbacks {
     private static final int FEW = Math.min(Math.max(2, Runtime.getRuntime().availableProcessors()), 8);
     /** So many may wait at once. */
     static final int MOST = 256;
-    /** What is told may wait for a thread as long as this before there are more. */
+    /** The time a queued callback may wait for a thread before the pool starts more threads. */
     private static final long PATIENCE = TimeUnit.MILLISECONDS.toNanos(10);
     private static final long IDLE_SECONDS = 5;
 

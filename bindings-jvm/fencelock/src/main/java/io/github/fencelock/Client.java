@@ -35,7 +35,7 @@ public final class Client implements AutoCloseable {
         drop(number);
     }
 
-    /** What each thread holds by {@link Lock#asLock}. */
+    /** The holds that each thread has by {@link Lock#asLock}. */
     ThreadLocal<ThreadLock.Holdings> holdings() {
         return holdings;
     }
@@ -184,12 +184,12 @@ public final class Client implements AutoCloseable {
         return Request.of(this, Map.of("op", "ping"), Shape::time);
     }
 
-    /** What this store is able to do, and what this configuration survives, in words. */
+    /** The abilities of this store and the failures that this configuration survives, in words. */
     public Guarantees guarantees() {
         return new Guarantees(look(Natives::guarantees));
     }
 
-    /** What this client carries at the moment: all zeros at rest. */
+    /** The numbers of operations, guards and locks that this client carries at the moment; all 0 at rest. */
     public Stats stats() {
         return new Stats(look(Natives::load));
     }

@@ -44,12 +44,12 @@ public final class ClientOptions implements LockOptions<ClientOptions>, StoreOpt
         return new ClientOptions(Options.with(given, name, value), app, language, listener);
     }
 
-    /** What people who inspect see as the application; by default the main class or jar of this process. */
+    /** Sets the application that people who inspect a lock see; by default the main class or jar of this process. */
     public ClientOptions app(String app) {
         return new ClientOptions(given, app, language, listener);
     }
 
-    /** What people who inspect see as the language; {@code java} by default. For other languages over this one. */
+    /** Sets the language that people who inspect a lock see; {@code java} by default. For other languages over this one. */
     public ClientOptions language(String language) {
         return new ClientOptions(given, app, language, listener);
     }

@@ -18,7 +18,7 @@ public enum Code {
     UNAVAILABLE,
     /** The store refused the credentials or the user's rights. */
     AUTH,
-    /** What lies on the store under this name is no such lock, or somebody else changed the value meanwhile. */
+    /** The data on the store under this name is not such a lock, or somebody else changed the value meanwhile. */
     CONFLICT,
     /** The caller gave the operation up, or a later request replaced it. */
     CANCELLED,

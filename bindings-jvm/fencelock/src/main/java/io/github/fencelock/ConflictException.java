@@ -2,7 +2,7 @@ package io.github.fencelock;
 
 import java.util.Map;
 
-/** What lies on the store under this name is no such lock, or somebody else changed the value meanwhile. */
+/** The data on the store under this name is not such a lock, or somebody else changed the value meanwhile. */
 public final class ConflictException extends FencelockException {
     private static final long serialVersionUID = 1;
 

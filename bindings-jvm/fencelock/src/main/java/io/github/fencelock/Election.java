@@ -79,7 +79,7 @@ public final class Election implements LockOptions<Election> {
         return new Leadership(client, name, granted);
     }
 
-    /** Who leads now. */
+    /** The present leader; empty if nobody leads. */
     public Optional<Leader> leader() {
         return looking().get();
     }

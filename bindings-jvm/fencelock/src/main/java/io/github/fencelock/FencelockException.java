@@ -3,7 +3,7 @@ package io.github.fencelock;
 import java.util.Map;
 
 /**
- * What went wrong: a stable {@link Code}, a message that says what to do, and the facts as fields. Every code has a class of
+ * An error of fencelock: a stable {@link Code}, a message that says what to do, and the facts as fields. Each code has a class of
  * its own. Messages and fields never carry a password.
  */
 public abstract class FencelockException extends RuntimeException {

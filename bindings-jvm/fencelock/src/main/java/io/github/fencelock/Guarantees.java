@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** What a store is able to do. */
+/** The abilities of a store, and the failures that it survives. */
 public final class Guarantees extends Seen {
     Guarantees(Map<String, Object> seen) {
         super(seen);
@@ -35,23 +35,23 @@ public final class Guarantees extends Seen {
         return optionalText("unordered");
     }
 
-    /** What this store and configuration survive. */
+    /** The failures that this store and configuration survive. */
     public List<Guarantee> guarantees() {
         return list("guarantees", Guarantee::new);
     }
 
-    /** What becomes of the promises when something fails. */
+    /** The effect of one kind of failure on the promises. */
     public static final class Guarantee extends Seen {
         private Guarantee(Map<String, Object> seen) {
             super(seen);
         }
 
-        /** What fails. */
+        /** The failure, in words. */
         public String when() {
             return text("when");
         }
 
-        /** What then holds, and what covers the rest. */
+        /** The promises that still hold then, and what covers the rest. */
         public String then() {
             return text("then");
         }

@@ -10,7 +10,7 @@ public final class InternalException extends FencelockException {
         super(Code.INTERNAL, message, retryable, fields);
     }
 
-    /** What the natives throw for a panic. */
+    /** The natives throw this for a panic. */
     InternalException(String message) {
         this(message, false, Map.of());
     }

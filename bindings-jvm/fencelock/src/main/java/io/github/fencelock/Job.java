@@ -134,7 +134,7 @@ public final class Job implements LockOptions<Job> {
     }
 
     /**
-     * What a run does.
+     * The code of a run.
      *
      * @param <X> what it throws
      */

@@ -69,7 +69,7 @@ public final class JobState extends Seen {
         return Shape.instant(field("heard"));
     }
 
-    /** What it said of itself. */
+    /** The information it gave about itself. */
     public Map<String, Object> info() {
         return field("info") instanceof Map ? Shape.map(field("info")) : Map.of();
     }

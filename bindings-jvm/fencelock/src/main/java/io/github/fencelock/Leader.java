@@ -6,7 +6,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** Who leads in an {@link Election}. */
+/** The leader of an {@link Election}. */
 public final class Leader {
     private final OptionalLong token;
     /** As it lies on the store: whether two are the same goes by this. */
@@ -35,7 +35,7 @@ public final class Leader {
         return token;
     }
 
-    /** What it said of itself: {@code host}, {@code pid}, {@code app}, {@code language}, {@code label}. */
+    /** The information it gave about itself: {@code host}, {@code pid}, {@code app}, {@code language}, {@code label}. */
     public Map<String, Object> info() {
         return Shape.info(said);
     }

@@ -4,7 +4,7 @@ import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** What there is to do when a handle was collected that nobody had given back. */
+/** The cleanup for a handle that is collected before anybody has given it back. */
 final class Leftover implements Runnable {
     private static final Cleaner CLEANER = Cleaner.create(work -> Attendant.of(work, "fencelock-cleaner"));
 
@@ -36,7 +36,7 @@ final class Leftover implements Runnable {
         return settled.get();
     }
 
-    /** What is left is nobody's fault. */
+    /** Drops the complaint: the cleanup is then silent, since nobody is at fault. */
     void excuse() {
         complaint = null;
     }

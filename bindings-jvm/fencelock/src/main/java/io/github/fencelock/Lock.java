@@ -57,7 +57,7 @@ public final class Lock extends Acquirable<Lock> {
         return Request.of(client, operation, Boolean.class::cast);
     }
 
-    /** Who holds the lock and who waits for it. Changes nothing. */
+    /** The holders of the lock and its waiters. Changes nothing. */
     public LockState inspect() {
         return inspection().get();
     }

@@ -20,7 +20,7 @@ public final class LockState extends Seen {
         return Shape.list(seen).stream().map(Shape::map).map(Holder::new).toList();
     }
 
-    /** What it is in use as: {@code mutex}, {@code read_write} or {@code semaphore}. */
+    /** The kind that it is in use as: {@code mutex}, {@code read_write} or {@code semaphore}. */
     public String kind() {
         return text("kind");
     }
@@ -56,7 +56,7 @@ public final class LockState extends Seen {
             return Shape.optionalNumber(field("token"));
         }
 
-        /** What is left of its lease; empty if it has no end. */
+        /** The time left of its lease; empty if it has no end. */
         public Optional<Duration> left() {
             return Shape.optionalTime(field("left"));
         }
@@ -66,7 +66,7 @@ public final class LockState extends Seen {
             return Shape.optionalTime(field("held_for"));
         }
 
-        /** What it said of itself: {@code host}, {@code pid}, {@code app}, {@code language}, {@code label}. */
+        /** The information it gave about itself: {@code host}, {@code pid}, {@code app}, {@code language}, {@code label}. */
         public Map<String, Object> info() {
             return Shape.info(text("info"));
         }
@@ -83,7 +83,7 @@ public final class LockState extends Seen {
             return Mode.of(field("mode"));
         }
 
-        /** What it said of itself. */
+        /** The information it gave about itself. */
         public Map<String, Object> info() {
             return Shape.info(text("info"));
         }

@@ -7,9 +7,9 @@ import java.util.concurrent.CompletableFuture;
 /** Follows who leads in an {@link Election}. One call at a time. */
 public final class Observer {
     private final Election election;
-    /** What was told last; of a future that was given up, nothing was. */
+    /** The future of the newest report; a future that was given up has reported nothing. */
     private volatile CompletableFuture<Optional<Leader>> last = CompletableFuture.failedFuture(new CancellationException());
-    /** What was told before that; null: nothing. */
+    /** The report before that; null if there was none. */
     private volatile Optional<Leader> seen;
 
     Observer(Election election) {
@@ -17,8 +17,8 @@ public final class Observer {
     }
 
     /**
-     * Who leads, or empty if nobody does: at once at first, then whenever that has changed, at most one {@code observe}
-     * later. A leader that came and went in between is not told. While the store cannot be reached, it goes on looking.
+     * The leader, or empty if nobody leads: at once at first, then after each change, at most one {@code observe} later. A leader
+     * that comes and goes in between is not reported. While the store cannot be reached, it keeps asking.
      *
      * @throws InterruptedException if the thread is interrupted meanwhile
      */

@@ -42,7 +42,7 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
             hold -> hold.ifPresent(Hold::begin), hold -> hold.ifPresent(Hold::decline));
     }
 
-    /** Whoever waits, for the answer itself: so exceptions have the stack of who asked. */
+    /** Waits for the answer itself, so that exceptions are made in the thread that asked, with its stack. */
     private final class Waiter extends CompletableFuture<Answer> implements Drain.Pending {
         @Override
         public void deliver(Answer answer) {

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 
-/** What the core has told of something, by name. Two that were told the same are equal. */
+/** Fields that the core has reported of something, by name. Two of one class with equal fields are equal. */
 abstract class Seen {
     final Map<String, Object> fields;
 

@@ -37,7 +37,7 @@ final class Shape {
         return Collections.unmodifiableMap(fields);
     }
 
-    /** What a holder or waiter said of itself, which lies on the store as JSON. */
+    /** The information that a holder or waiter gave about itself, which lies on the store as JSON. */
     static Map<String, Object> info(String json) {
         Object said = Parcel.read(Natives.parse(json.getBytes(StandardCharsets.UTF_8)));
         return said instanceof Map ? map(said) : Map.of();

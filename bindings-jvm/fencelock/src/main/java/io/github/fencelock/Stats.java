@@ -2,7 +2,7 @@ package io.github.fencelock;
 
 import java.util.Map;
 
-/** What a client carries: all zeros at rest. */
+/** The numbers of operations, guards and locks that a client carries; all 0 at rest. */
 public final class Stats extends Seen {
     Stats(Map<String, Object> load) {
         super(load);

@@ -20,7 +20,7 @@ public final class Swapped extends Seen {
         return Shape.optionalNumber(field("done"));
     }
 
-    /** What is there instead, if somebody was faster; empty if there is no value. */
+    /** The value that is there instead, if somebody was faster; empty if there is none. */
     public Optional<Snapshot> found() {
         return Snapshot.of(field("changed"));
     }

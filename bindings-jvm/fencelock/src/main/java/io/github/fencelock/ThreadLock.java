@@ -17,7 +17,7 @@ final class ThreadLock implements java.util.concurrent.locks.Lock {
         this.lock = lock;
     }
 
-    /** What one thread holds of one client, and the scope in which it enters mutexes again. */
+    /** The guards that one thread holds of one client, and the scope in which it enters mutexes again. */
     static final class Holdings {
         private final Scope scope;
         private final Map<Map<String, Object>, Deque<Guard>> guards = new HashMap<>();

@@ -56,7 +56,7 @@ final class BeginTest {
         return option.equals("ttl") ? brief.renew(false) : brief;
     }
 
-    /** What a thread that asks ends with. */
+    /** The end of a thread that calls `ask`: the exception's name, or `nothing`. */
     private static CompletableFuture<String> ending(Ask ask) {
         CompletableFuture<String> ended = new CompletableFuture<>();
         new Thread(() -> {

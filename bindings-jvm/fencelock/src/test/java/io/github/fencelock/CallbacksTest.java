@@ -11,7 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What is told on threads of fencelock's own, and what becomes of it when something fails there. */
+/** Tests of the calls on fencelock's own threads, and of failures there. */
 final class CallbacksTest {
     /** More than there are threads at first. */
     private static final int WAITING = 50;

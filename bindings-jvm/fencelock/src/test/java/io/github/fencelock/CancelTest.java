@@ -146,7 +146,7 @@ final class CancelTest {
         return false;
     }
 
-    /** What only waits for the store's answer is done all the same, and keeps the interrupt; whether there was one by then. */
+    /** A call that only waits for the store's answer is carried out all the same and keeps the interrupt; whether there was one by then. */
     private static boolean kept(Storm.Sailor sailor, ScheduledExecutorService clock, Asked asked) throws Exception {
         BooleanSupplier takenBack = interruptSoon(sailor, clock);
         asked.ask();

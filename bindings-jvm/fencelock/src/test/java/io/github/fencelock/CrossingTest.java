@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What a call into the core costs: well under a microsecond. */
+/** The cost of a call into the core: well under a microsecond. */
 @Tag("full")
 final class CrossingTest {
     private static final int CALLS = 200_000;

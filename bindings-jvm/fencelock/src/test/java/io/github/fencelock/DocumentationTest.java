@@ -32,7 +32,7 @@ final class DocumentationTest {
     private static final List<Path> GUIDES = List.of(Path.of("../../docs/tutorial"), Path.of("../../docs/how-to"));
     private static final Pattern BLOCK = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
     private static final int LEAST = 16;
-    /** What the examples call that is somebody else's. */
+    /** The declarations that the examples use and do not contain. */
     private static final String PRELUDE = """
         import io.github.fencelock.*;
         import java.time.*;

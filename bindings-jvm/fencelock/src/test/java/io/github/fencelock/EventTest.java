@@ -13,7 +13,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
-/** What a listener is told. */
+/** Tests of the events that a listener receives. */
 final class EventTest {
     @Test
     void whatHappensToALockIsToldInOrder() throws Exception {

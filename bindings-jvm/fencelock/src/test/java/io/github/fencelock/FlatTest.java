@@ -30,7 +30,7 @@ final class FlatTest {
         }
     }
 
-    /** What a thread does that waits, and now and then something else about its guard. */
+    /** Acquires and releases in a thread that waits, and now and then does something else with its guard. */
     private static void pair(Lock lock, int number) throws InterruptedException {
         switch (number % 10) {
             case 0 -> {

@@ -7,7 +7,7 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** What the log of the package is told meanwhile, which nobody else hears. */
+/** The log messages of the package meanwhile, kept from all other handlers. */
 public final class Heard implements AutoCloseable {
     private static final Logger LOGGER = Logger.getLogger("fencelock");
 

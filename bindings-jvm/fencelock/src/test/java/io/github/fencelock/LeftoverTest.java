@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** Whoever looks for what is left on a server sees it, of every kind. */
+/** A search for what is left on a server finds it, of every kind. */
 final class LeftoverTest {
     @Test
     void whateverIsLeftIsSeen() throws Exception {

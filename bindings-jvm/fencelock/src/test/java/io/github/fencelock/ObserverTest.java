@@ -10,7 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Whoever follows an election misses nothing. */
+/** An observer that follows an election misses nothing. */
 final class ObserverTest {
     /** Keeps every thread of the callbacks until it is closed: what was answered meanwhile has reached nobody. */
     private static final class Busy implements AutoCloseable {

@@ -109,7 +109,7 @@ public final class RedisServer implements AutoCloseable {
     }
 
     /**
-     * What is left under names with this prefix of holds, tickets, permits and runs. A record may stay until it ends, with the
+     * The keys left under names with this prefix by holds, tickets, permits and runs. A record may stay until it ends, with the
      * counter of tokens, whom it was granted to last, and tombstones; a value stays for as long as its user wants.
      */
     public List<String> leftovers(String prefix) {

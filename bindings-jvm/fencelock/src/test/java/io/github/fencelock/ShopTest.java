@@ -29,7 +29,7 @@ public final class ShopTest {
         return new ProcessBuilder(Stream.concat(java.stream(), Stream.of(program)).toList()).redirectErrorStream(true).start();
     }
 
-    /** What it says, if it ends with this code. */
+    /** Its output, if it ends with this code. */
     public static String said(Process process, int code) throws Exception {
         String said = new String(process.getInputStream().readAllBytes());
         assertEquals(code, process.waitFor(), said);

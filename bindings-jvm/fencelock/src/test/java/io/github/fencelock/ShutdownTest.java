@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** While a JVM ends, hooks run and others work on: nobody else is granted what they work under. */
 final class ShutdownTest {
-    /** What a {@link Worker} has said, and when what it held was granted to us, and when it had ended. */
+    /** The output of a {@link Worker}, the time when its hold was granted to us, and the time when it had ended. */
     private record Seen(List<String> said, long worked, long left, long end, int code) {
         /** The last moment of which this was said. */
         long last(String what) {

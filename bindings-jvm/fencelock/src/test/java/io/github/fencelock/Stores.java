@@ -36,7 +36,7 @@ public final class Stores {
         return Stream.of(sqlite(), REDIS.url());
     }
 
-    /** What of all names with this prefix is left on the store's server, if it has one. */
+    /** The keys left on the store's server by all names with this prefix, if the store has a server. */
     static List<String> left(String url, String prefix) {
         return url.equals(REDIS.url()) ? REDIS.leftovers(prefix) : List.of();
     }

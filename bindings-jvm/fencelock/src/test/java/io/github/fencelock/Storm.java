@@ -24,7 +24,7 @@ import java.util.stream.Stream;
 final class Storm {
     private static final int LOCKS = 4;
     private static final int THREADS = 8;
-    /** What is left is not over before whoever looks for it gives up. */
+    /** A hold that is left does not end before the search for it gives up. */
     private static final Duration TTL = Wait.PATIENCE.multipliedBy(3);
     /** The shortest one of a job, so that its next run is soon due. */
     private static final Duration PERIOD = Duration.ofMillis(10);
@@ -45,7 +45,7 @@ final class Storm {
         this.turns = turns;
     }
 
-    /** What one thread of a storm has: two clients, names that all threads share, dice and a job of its own. */
+    /** The state of one thread of a storm: two clients, names that all threads share, dice and a job of its own. */
     final class Sailor {
         final Random dice;
         private final Client client;
@@ -160,7 +160,7 @@ final class Storm {
         }
     }
 
-    /** What is left behind keeps the others waiting. */
+    /** Waits for the end of the thread; a hold that is left behind would keep the others waiting. */
     private void endsWhileOthersAreCut(Thread thread, Client one, Client other) throws InterruptedException {
         for (int seen = -1; thread.isAlive(); seen = cut.get()) {
             assertTrue(seen < cut.get(),

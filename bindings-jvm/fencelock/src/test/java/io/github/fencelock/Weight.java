@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * What the process has of everything: resident memory, of which the heap is all there from the start, so that it grows by
+ * The resources of the process: resident memory, of which the heap is all there from the start, so that it grows by
  * what is native, and what is alive in the heap, both in bytes; descriptors; threads of the system.
  */
 public record Weight(long resident, long heap, long descriptors, long threads) {
     private static final int ROUNDS = 8;
     /** So many in a row leave nothing: in one or two a leak may hide behind what others give back. */
     private static final int ENOUGH = 3;
-    /** What may be left of a pair in full, where what an allocator keeps and a page rounds to is divided by 100,000. */
+    /** The bytes that may be left of a pair in full, where what an allocator keeps and a page rounds to is divided by 100,000. */
     private static final long SLACK = 32;
     /** So many threads may come in all rounds together, as they do where there is more to do than cores; a leak is one a round. */
     private static final long MORE_THREADS = 2;

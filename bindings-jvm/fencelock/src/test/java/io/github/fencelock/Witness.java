@@ -44,7 +44,7 @@ public final class Witness implements AutoCloseable {
         return new ProcessBuilder(command);
     }
 
-    /** What is held under this number, one kind after the other: nobody else may hold it meanwhile. */
+    /** Acquires a hold under this number, one kind after the other: nobody else may hold it meanwhile. */
     static CompletableFuture<? extends Hold> asking(Client client, String prefix, int number) {
         return switch (number % 4) {
             case 1 -> client.writeLock(prefix + number).acquireAsync();

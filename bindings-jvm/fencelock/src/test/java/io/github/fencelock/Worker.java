@@ -97,7 +97,7 @@ public final class Worker {
         guard.close();
     }
 
-    /** What a hook does. */
+    /** The work of a hook. */
     private interface Act {
         void act() throws InterruptedException;
     }

@@ -37,7 +37,7 @@ public final class Lines {
     private final Semaphore work = new Semaphore(0);
     private volatile boolean ended;
 
-    /** What an actor does with a request. */
+    /** The handler of the requests to an actor. */
     public interface Actor {
         /** Answers it, now or later. */
         void request(JsonObject request) throws Exception;

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 
-/** What the actor itself has to refuse, and every exception as the protocol tells it. */
+/** A refusal by the actor itself; also gives every exception the form that the protocol has for it. */
 public final class Refusal extends RuntimeException {
     private static final long serialVersionUID = 1;
 

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** What the package answers, as the protocol tells it. */
+/** The answers of the package, in the form of the protocol. */
 public final class Shown {
     private Shown() {}
 
@@ -64,7 +64,7 @@ public final class Shown {
             "info", holder.info())).toList();
     }
 
-    /** Who leads. */
+    /** The leader of an election. */
     public static Object leader(Leader leader) {
         return leader == null ? null : object("token", number(leader.token()), "info", leader.info());
     }
@@ -98,7 +98,7 @@ public final class Shown {
             : object("changed", snapshot(swapped.found().orElse(null)));
     }
 
-    /** What a client carries. */
+    /** The numbers of operations, guards, entries and locks that a client carries. */
     public static Object stats(Stats stats) {
         return object("running", stats.running(), "done", stats.done(), "guards", stats.guards(),
             "entries", stats.entries(), "locks", stats.locks());

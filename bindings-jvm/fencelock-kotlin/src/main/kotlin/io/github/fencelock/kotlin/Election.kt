@@ -27,8 +27,8 @@ public suspend fun <R> Election.whileLeading(body: suspend CoroutineScope.(Leade
 public suspend fun Election.awaitLeader(): Leader? = leaderAsync().await().getOrNull()
 
 /**
- * Who leads: at once at first, then whenever that has changed, at most one `observe` later. A leader that came and went in
- * between is not told. While the store cannot be reached, it goes on looking.
+ * The leader, or null if nobody leads: at once at first, then after each change, at most one `observe` later. A leader that comes
+ * and goes in between is not reported. While the store cannot be reached, the flow keeps asking.
  */
 public fun Election.leaderFlow(): Flow<Leader?> = flow {
     val observer = observe()

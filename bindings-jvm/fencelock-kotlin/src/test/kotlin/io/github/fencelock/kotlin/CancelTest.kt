@@ -45,26 +45,26 @@ class CancelTest {
         val FULL = System.getenv("FENCELOCK_FULL") != null
         const val LOCKS = 4
 
-        /** What is left is not over before whoever looks for it gives up. */
+        /** A hold that is left does not end before the search for it gives up. */
         val TTL = 60.seconds
 
         /** The shortest one of a job, so that its next run is soon due. */
         val PERIOD = 10.milliseconds
 
-        /** Who comes back from these has done all there is to do. */
+        /** The operations after which there is nothing more to do once they return. */
         val BODILESS = setOf(
             Operation.WAIT, Operation.TRY, Operation.TRY_ALL, Operation.TRY_LEAD, Operation.OBSERVE, Operation.END,
             Operation.RELEASE, Operation.RESIGN, Operation.UPDATE, Operation.LOOK,
         )
     }
 
-    /** What one coroutine after another is cancelled in. */
+    /** The operations in which one coroutine after another is cancelled. */
     private enum class Operation {
         LOCK, WAIT, TRY, ALL, TRY_ALL, LEAD, TRY_LEAD, OBSERVE, RUN, END, READ, WRITE, PERMITS, SCOPE,
         EXTEND, LOST, RELEASE, RESIGN, UPDATE, LOOK, CONNECT,
     }
 
-    /** What is seen of one of them, and whether its cancel has been [delivered]. */
+    /** The observations of one of them, and whether its cancel has been [delivered]. */
     private class Seen(private val pause: Int) {
         @Volatile var delivered = false
         @Volatile var begun = false

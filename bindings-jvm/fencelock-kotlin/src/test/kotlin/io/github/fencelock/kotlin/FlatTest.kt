@@ -33,7 +33,7 @@ class FlatTest {
         client.isAtRest()
     }
 
-    /** What is alive of coroutines, and of what waits in them. */
+    /** The number of coroutines alive, and of the continuations that wait in them. */
     private fun coroutines(): Long {
         val histogram = ManagementFactory.getPlatformMBeanServer().invoke(
             ObjectName("com.sun.management:type=DiagnosticCommand"),
