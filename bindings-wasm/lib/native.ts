@@ -46,7 +46,7 @@ export { lostBeforeRelease, options };
 export class Door {
   readonly #core: Core;
   readonly #wake: () => void;
-  /** What is said of a guard when the core is broken. */
+  /** The error of a guard when the core is broken. */
   readonly #lost = lostBeforeRelease();
   #defect: unknown;
 

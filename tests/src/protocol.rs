@@ -266,7 +266,7 @@ pub enum Call {
         resource: String,
         /// The token.
         token: u64,
-        /// What.
+        /// The write: set, delete or increment.
         write: GateWrite,
     },
     /// Ask the store for nothing.

@@ -127,7 +127,7 @@ pub enum Operation {
         resource: String,
         /// The token to write with.
         token: u64,
-        /// What to write.
+        /// The write: set, delete or increment.
         write: GateWrite,
     },
     /// Ask the store for nothing. Completes with the time that took, in milliseconds.

@@ -59,9 +59,9 @@ pub struct Gate {
     pub key: Name,
     /// The guard whose token it writes with.
     pub token_of: String,
-    /// What it writes.
+    /// The write: set, delete or increment.
     pub write: GateWrite,
-    /// What is answered.
+    /// The expected answer.
     #[serde(default)]
     pub is: Value,
     /// The expected result.

@@ -34,7 +34,7 @@ const PERIODS: (Duration, Duration) =
 #[must_use]
 pub struct Schedule(Result<Times>);
 
-/// What a valid [`Schedule`] holds.
+/// The contents of a valid [`Schedule`].
 #[derive(Clone, Debug)]
 pub(crate) enum Times {
     /// The multiples of this period.

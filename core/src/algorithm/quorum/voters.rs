@@ -43,7 +43,7 @@ pub(super) struct Voters {
 
 /// A hold of this client.
 pub(super) struct QuorumHold {
-    /// What was asked for, with the newest token drawn as the floor.
+    /// The Take that was asked for, with the newest token drawn as the floor.
     pub(super) take: Take,
     /// Until when the majority that granted or renewed it last certainly keeps it.
     pub(super) until: Instant,

@@ -40,7 +40,7 @@ const FOREIGN: &[(&str, &str)] = &[
 /// The name of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// What stands before the marker.
+    /// The text before the marker.
     pub(super) stem: String,
     pub(super) mode: Mode,
     /// The server's number. It begins anew at `i32::MIN` after `i32::MAX`.
