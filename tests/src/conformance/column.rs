@@ -210,6 +210,9 @@ impl Column {
             Need::Urls if door.is_some_and(Door::is_hosted) => {
                 Some("a client of the host's connects, by its own means")
             }
+            Need::Gates if door.is_some_and(Door::is_hosted) => {
+                Some("a gate needs a connection of fencelock's own")
+            }
             Need::Cron if door.is_some_and(Door::is_hosted) => {
                 Some("the package has no time zones")
             }
