@@ -53,7 +53,7 @@ export class Client implements AsyncDisposable {
 
   /** A mutex by name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`. The same name is the same lock in every language. */
   lock(name: string, options: LockOptions = {}): Lock {
-    return this.#lock(name, undefined, options);
+    return this.#lock(name, {}, options);
   }
 
   /** The reading side of a read-write lock: any number of readers, no writer beside them. A writer that waits is not passed. */
@@ -179,7 +179,7 @@ export class Client implements AsyncDisposable {
     await this.close();
   }
 
-  #lock(name: string, form: Form | undefined, options: LockOptions): Lock {
+  #lock(name: string, form: Form, options: LockOptions): Lock {
     return new Lock(this.#connection, name, form, options);
   }
 }

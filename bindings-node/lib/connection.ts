@@ -1,4 +1,4 @@
-import { ask, here, type Begin } from './environment.js';
+import { ask, here } from './environment.js';
 
 const forgotten = new FinalizationRegistry<number>((number) => here().look((door) => door.dropClient(number), undefined));
 
@@ -13,13 +13,12 @@ export class Connection {
 
   /** Sets an operation of the facade off and waits for its end. */
   perform<T>(operation: object, signal?: AbortSignal | null): Promise<T> {
-    return here().perform(this.asks(operation), this, signal);
+    return this.performText(JSON.stringify(operation), signal);
   }
 
-  /** Asks for an operation of the facade. @internal */
-  asks(operation: object): Begin {
-    const text = JSON.stringify(operation);
-    return (door) => door.submit(this.number, text);
+  /** The same for an operation that is JSON already. */
+  performText<T>(operation: string, signal?: AbortSignal | null): Promise<T> {
+    return here().perform((door) => door.submit(this.number, operation), this, signal);
   }
 
   /** The guarantees, options and load of the client, known without asking the store. */

@@ -114,7 +114,9 @@ export class Run extends Guard {
   }
 
   #end(succeeded: boolean): Promise<Released> {
-    return this.giveBack(this.connection.asks({ op: 'end_job', guard: this.number, succeeded }));
+    const { connection } = this;
+    const text = JSON.stringify({ op: 'end_job', guard: this.number, succeeded });
+    return this.giveBack((door) => door.submit(connection.number, text));
   }
 }
 

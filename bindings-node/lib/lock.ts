@@ -1,6 +1,5 @@
 import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
-import { here, type Begin } from './environment.js';
 import { AllGuard, Guard, type Granted } from './guard.js';
 import { objectOf, optionsForCore } from './names.js';
 import type { LockOptions } from './options.js';
@@ -27,14 +26,18 @@ export interface Form {
 export abstract class Acquirable<G extends Guard> {
   /** @internal */
   protected readonly connection: Connection;
-  /** The options as the core calls them; nothing where there are none. @internal */
-  protected readonly options: object | undefined;
+  readonly #subject: object;
+  readonly #options: object;
+  /** The operations of the plain calls, made once. */
+  readonly #plain = new Map<string, string>();
+  readonly #operations: { acquire: string; try: string };
 
   /** @internal */
-  constructor(connection: Connection, options: object) {
+  constructor(connection: Connection, subject: object, options: object, operations: { acquire: string; try: string }) {
     this.connection = connection;
-    const given = optionsForCore(options);
-    this.options = Object.keys(given).length > 0 ? given : undefined;
+    this.#subject = subject;
+    this.#options = optionsForCore(options);
+    this.#operations = operations;
   }
 
   /**
@@ -50,20 +53,17 @@ export abstract class Acquirable<G extends Guard> {
    * await using guard = await client.lock('orders:42').acquire({ wait: 5000, signal: AbortSignal.timeout(10_000) });
    * ```
    */
-  async acquire(options: AcquireOptions = {}): Promise<G> {
-    const { signal, ...more } = objectOf(options);
-    const begin = this.asks(false, this.#with(more));
-    return this.guard(await here().perform<Granted>(begin, this.connection, signal)).begin();
+  async acquire(options?: AcquireOptions): Promise<G> {
+    return this.guard(await this.#ask<Granted>(this.#operations.acquire, options)).begin();
   }
 
   /**
    * Asks once, or waits as long as the `wait` of this call says: null if somebody else holds the lock all the while. A lock's own option
    * `wait` does not count here.
    */
-  async tryAcquire(options: AcquireOptions = {}): Promise<G | null> {
-    const { signal, wait, ...more } = objectOf(options);
-    const begin = this.asks(true, this.#with(more), wait);
-    const granted = await here().perform<Granted | null>(begin, this.connection, signal);
+  async tryAcquire(options?: AcquireOptions): Promise<G | null> {
+    const { wait, ...more } = objectOf(options ?? {}) as AcquireOptions;
+    const granted = await this.#ask<Granted | null>(this.#operations.try, more, wait == null ? {} : { wait });
     return granted && this.guard(granted).begin();
   }
 
@@ -88,13 +88,22 @@ export abstract class Acquirable<G extends Guard> {
   /** @internal */
   protected abstract guard(granted: Granted): G;
 
-  /** Asks for it, or tries to have it. @internal */
-  protected abstract asks(tries: boolean, options: object | undefined, wait?: number | null): Begin;
+  /** The options with those of one call. @internal */
+  protected options(more?: object): object {
+    return more ? { ...this.#options, ...optionsForCore(more) } : this.#options;
+  }
 
-  /** The options with those of one call. */
-  #with(more: object): object | undefined {
-    for (const _ in more) return { ...this.options, ...optionsForCore(more) };
-    return this.options;
+  #ask<T>(op: string, options: AcquireOptions = {}, facts: object = {}): Promise<T> {
+    const { signal, ...more } = objectOf(options);
+    return this.connection.performText<T>(this.#operation(op, more, facts), signal);
+  }
+
+  #operation(op: string, more: object, facts: object): string {
+    const text = (): string => JSON.stringify({ op, ...this.#subject, ...facts, options: this.options(more) });
+    if (Object.keys(more).length > 0 || Object.keys(facts).length > 0) return text();
+    const plain = this.#plain.get(op) ?? text();
+    this.#plain.set(op, plain);
+    return plain;
   }
 }
 
@@ -107,11 +116,11 @@ export class Lock extends Acquirable<Guard> {
   readonly name: string;
   /** The scope that may enter it again, if it was made by one. */
   readonly scope: Scope | undefined;
-  readonly #form: Form | undefined;
+  readonly #form: Form;
 
   /** @internal */
-  constructor(connection: Connection, name: string, form: Form | undefined, options: object, scope?: Scope) {
-    super(connection, options);
+  constructor(connection: Connection, name: string, form: Form, options: object, scope?: Scope) {
+    super(connection, { name, ...form }, options, { acquire: 'acquire', try: 'try_acquire' });
     this.name = name;
     this.scope = scope;
     this.#form = form;
@@ -119,30 +128,18 @@ export class Lock extends Acquirable<Guard> {
 
   /** Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed. */
   async isLocked(): Promise<boolean> {
-    return this.connection.perform<boolean>({ op: 'is_locked', name: this.name, ...this.#form, options: this.options });
+    return this.connection.perform<boolean>({ op: 'is_locked', name: this.name, ...this.#form, options: this.options() });
   }
 
   /** The holders of the lock and its waiters. Changes nothing. */
   async inspect(): Promise<LockState> {
-    const { name, options } = this;
-    return stateOf(await this.connection.perform({ op: 'inspect', name, options }));
+    const options = this.options();
+    return stateOf(await this.connection.perform({ op: 'inspect', name: this.name, options }));
   }
 
   /** @internal */
   protected guard(granted: Granted): Guard {
     return new Guard(this.connection, granted, this.name);
-  }
-
-  /** @internal */
-  protected asks(tries: boolean, options: object | undefined, wait?: number | null): Begin {
-    const { name, connection } = this;
-    // The core refuses what is no text; as an argument half a character would become another one.
-    if (tries || typeof name !== 'string' || /\p{Surrogate}/u.test(name)) {
-      const op = tries ? 'try_acquire' : 'acquire';
-      return connection.asks({ op, name, ...this.#form, wait: wait ?? undefined, options });
-    }
-    const [form, given] = [this.#form && JSON.stringify(this.#form), options && JSON.stringify(options)];
-    return (door) => door.acquire(connection.number, name, form, given);
   }
 }
 
@@ -153,18 +150,12 @@ export class All extends Acquirable<AllGuard> {
 
   /** @internal */
   constructor(connection: Connection, names: readonly string[], options: object) {
-    super(connection, options);
+    super(connection, { names }, options, { acquire: 'acquire_all', try: 'try_acquire_all' });
     this.names = names;
   }
 
   /** @internal */
   protected guard(granted: Granted): AllGuard {
     return new AllGuard(this.connection, granted);
-  }
-
-  /** @internal */
-  protected asks(tries: boolean, options: object | undefined, wait?: number | null): Begin {
-    const { names } = this;
-    return this.connection.asks({ op: tries ? 'try_acquire_all' : 'acquire_all', names, wait: wait ?? undefined, options });
   }
 }

@@ -26,7 +26,6 @@ pub struct Door(Inside<Room>);
 
 struct Room {
     environment: Arc<Environment>,
-    runtime: tokio::runtime::Handle,
     wake_function: Arc<RwLock<WakeFunction>>,
 }
 
@@ -61,19 +60,6 @@ impl Door {
         self.count(|environment| environment.submit(number(client), &text))
     }
 
-    /// The same for a lock alone; form and options as JSON, where they are given.
-    #[napi]
-    pub fn acquire(
-        &self,
-        client: i64,
-        name: String,
-        form: Option<String>,
-        options: Option<String>,
-    ) -> napi::Result<i64> {
-        let (form, options) = (form.as_deref(), options.as_deref());
-        self.count(|environment| environment.acquire(number(client), name, form, options))
-    }
-
     /// The same for giving a guard back.
     #[napi]
     pub fn release(&self, client: i64, guard: i64) -> napi::Result<i64> {
@@ -91,10 +77,7 @@ impl Door {
     /// Sets off what was asked for since the last time.
     #[napi]
     pub fn set_off(&self) -> napi::Result<()> {
-        self.0.enter(|room| {
-            let _inside = room.runtime.enter();
-            room.environment.set_off();
-        })
+        self.ask(Environment::set_off)
     }
 
     /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.
@@ -210,11 +193,11 @@ impl Room {
         };
         let runtime = crate::runtime::handle()
             .map_err(|error| napi::Error::new(Status::GenericFailure, error.to_string()))?;
-        let shared = Arc::new(TokioRuntime::of(runtime.clone()));
-        let environment = Arc::new(Environment::new(Arc::new(ring), shared));
+        let runtime = Arc::new(TokioRuntime::of(runtime));
+        let environment = Arc::new(Environment::new(Arc::new(ring), runtime));
         // Nobody is left to hear of an exception.
         env.add_env_cleanup_hook(environment.clone(), |left| drop(entry(move || end(&left))))?;
-        Ok(Self { environment, runtime, wake_function })
+        Ok(Self { environment, wake_function })
     }
 
     fn hold(&self, env: Env, alive: bool) -> napi::Result<()> {

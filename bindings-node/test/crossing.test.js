@@ -34,15 +34,15 @@ describe('a crossing', () => {
     await (await lock.acquire()).release();
     const counts = counting();
     await (await lock.acquire()).release();
-    assert.deepEqual(counts, { acquire: 1, check: 1, release: 1, setOff: 2, drain: 2, hold: 4 });
+    assert.deepEqual(counts, { submit: 1, check: 1, release: 1, setOff: 2, drain: 2, hold: 4 });
   });
 
   test('is shared by what one turn asks for', async () => {
     const locks = Array.from({ length: 64 }, () => client.lock(fresh()));
     const counts = counting();
     const guards = await Promise.all(locks.map((lock) => lock.acquire()));
-    const { acquire, setOff, hold, drain } = counts;
-    assert.deepEqual([acquire, setOff, hold], [64, 1, 2]);
+    const { submit, setOff, hold, drain } = counts;
+    assert.deepEqual([submit, setOff, hold], [64, 1, 2]);
     assert.ok(drain <= 16, `${drain} drains`);
     await Promise.all(guards.map((guard) => guard.release()));
   });

@@ -52,7 +52,7 @@ describe('a panic of the native part', () => {
     assert.equal(await guard.release(), 'released');
   });
 
-  for (const where of ['acquire', 'hold', 'setOff', 'drain']) {
+  for (const where of ['submit', 'hold', 'setOff', 'drain']) {
     test(`in ${where} rejects, and leaves nothing behind`, async () => {
       const name = fresh();
       panics(where);
@@ -130,7 +130,6 @@ const WORDS = {
   hold: [false],
   connect: ['memory:', '{}', 'app'],
   submit: [1, '{}'],
-  acquire: [1, 'name'],
   release: [1, 1],
   lost: [1, 1],
   setOff: [],

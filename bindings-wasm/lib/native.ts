@@ -78,10 +78,6 @@ export class Door {
     return this.#ask(() => this.#core.submit(client, operation));
   }
 
-  acquire(client: number, name: string, form: string | undefined, options: string | undefined): number {
-    return this.#ask(() => this.#core.acquire(client, name, form, options));
-  }
-
   release(client: number, guard: number): number {
     return this.#ask(() => this.#core.release(client, guard));
   }

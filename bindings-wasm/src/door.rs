@@ -51,18 +51,6 @@ impl Door {
         counted(self.0.submit(number(client), text))
     }
 
-    /// The same for a lock alone; form and options as JSON, where they are given.
-    pub fn acquire(
-        &self,
-        client: f64,
-        name: String,
-        form: Option<String>,
-        options: Option<String>,
-    ) -> f64 {
-        let (form, options) = (form.as_deref(), options.as_deref());
-        counted(self.0.acquire(number(client), name, form, options))
-    }
-
     /// The same for giving a guard back.
     pub fn release(&self, client: f64, guard: f64) -> f64 {
         let release = Operation::Release { guard: number(guard) };

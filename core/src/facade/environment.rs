@@ -36,7 +36,7 @@ use crate::runtime::sync::Mutex;
 /// assert_eq!(environment.drain(), format!("[[{connecting},1]]"));
 /// ```
 pub struct Environment {
-    pump: Mutex<Option<Arc<Pump>>>,
+    pump: Mutex<Option<Pump>>,
     clients: Arc<Mutex<Clients>>,
     runtime: RuntimeHandle,
 }
@@ -66,11 +66,7 @@ enum End {
 impl Environment {
     /// An environment whose host is woken like this when there is something to [drain](Environment::drain).
     pub fn new(wake: Wake, runtime: RuntimeHandle) -> Self {
-        Self {
-            pump: Mutex::new(Some(Arc::new(Pump::gathering(wake)))),
-            clients: Arc::default(),
-            runtime,
-        }
+        Self { pump: Mutex::new(Some(Pump::gathering(wake))), clients: Arc::default(), runtime }
     }
 
     /// Begins to connect, with options as JSON. Ends with the client's number.
@@ -112,20 +108,6 @@ impl Environment {
         }
     }
 
-    /// The same for a lock alone: what programs ask for most is not told as JSON. `form` and `options` are, where they are given.
-    pub fn acquire(
-        &self,
-        client: u64,
-        name: String,
-        form: Option<&str>,
-        options: Option<&str>,
-    ) -> u64 {
-        match Operation::acquire(name, form, options) {
-            Ok(operation) => self.perform(client, operation),
-            Err(error) => self.fail(error),
-        }
-    }
-
     /// The same for one that is at hand.
     pub fn perform(&self, client: u64, operation: Operation) -> u64 {
         let submitted = {
@@ -138,11 +120,9 @@ impl Environment {
         })
     }
 
-    /// Sets off what was asked for since the last time. On tokio it is called inside the runtime.
+    /// Sets off what was asked for since the last time.
     pub fn set_off(&self) {
-        // What an operation calls of its host may ask for another one.
-        let pump = self.pump.lock().clone();
-        if let Some(pump) = pump {
+        if let Some(pump) = &*self.pump.lock() {
             pump.set_off(&self.runtime);
         }
     }
@@ -174,7 +154,7 @@ impl Environment {
 
     /// All that has ended, as JSON: `[[number, value], [number, null, error]]`.
     pub fn drain(&self) -> String {
-        let done = self.pump.lock().as_ref().map(|pump| pump.drain()).unwrap_or_default();
+        let done = self.pump.lock().as_ref().map(Pump::drain).unwrap_or_default();
         let end = |Completion { operation, result }| match result {
             Ok(answer) => End::Well(operation, answer),
             Err(error) => End::Badly(operation, (), error),
@@ -203,7 +183,7 @@ impl Environment {
         let about = self.with(client, |facade| {
             let client = facade.client();
             let (guarantees, options) = (client.guarantees(), client.options().to_map());
-            let load = facade.load(pump.as_deref());
+            let load = facade.load(pump.as_ref());
             json!({ "guarantees": guarantees, "options": options, "load": load })
         });
         about.unwrap_or_default().to_string()

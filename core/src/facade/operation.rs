@@ -263,15 +263,6 @@ impl Operation {
         serde_json::from_str(text).map_err(|error| Self::unreadable(&error, has_odd_name(&value())))
     }
 
-    /// [`Operation::Acquire`] of a name that is at hand, with form and options as JSON.
-    pub fn acquire(name: String, form: Option<&str>, options: Option<&str>) -> Result<Self> {
-        let unreadable = |error| Self::unreadable(&error, false);
-        let form = form.map(serde_json::from_str).transpose().map_err(unreadable)?;
-        let options = options.map(serde_json::from_str).transpose().map_err(unreadable)?;
-        let (form, options) = (form.unwrap_or_default(), options.unwrap_or_default());
-        Ok(Self::Acquire { name, form, options })
-    }
-
     /// The same for a binding whose values are not text.
     pub fn of(value: Value) -> Result<Self> {
         let is_odd = has_odd_name(&value);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -52,10 +52,6 @@ struct PumpState {
     running: BTreeMap<u64, AbortHandle>,
     /// The operations that wait to be set off; `None` where that is done at once.
     gathered: Option<Vec<BoxFuture<'static, ()>>>,
-    /// How many tasks were set off that have not begun all of their operations.
-    beginning: usize,
-    /// Whether the host is setting off: it is woken after that.
-    sets_off: bool,
     done: Vec<Done>,
 }
 
@@ -97,11 +93,8 @@ impl Pump {
     pub fn run(&self, runtime: &RuntimeHandle, work: BoxFuture<'static, Result<Value>>) -> u64 {
         let (abort, registration) = AbortHandle::new_pair();
         let work = Abortable::new(unpanicking(work), registration);
-        let work = Box::pin(async move {
-            // Connecting reads certificates, for which no host's thread is held up.
-            give_way().await;
-            work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::from)
-        });
+        let work =
+            Box::pin(async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::from) });
         self.begin(runtime, abort, Weak::new(), work)
     }
 
@@ -143,41 +136,13 @@ impl Pump {
         operation
     }
 
-    /// Sets off what was gathered, in the order in which it was submitted. Several operations are one task: all have asked before
-    /// the first request is written, and those that are answered together go on together. One alone goes on this thread as far as
-    /// it waits for nobody, in memory to its end, because a task costs two wake-ups. On tokio this is called inside the runtime.
+    /// Sets off what was gathered, in the order in which it was submitted. It is one task: all have asked before the first
+    /// request is written, and those that are answered together go on together.
     pub fn set_off(&self, runtime: &RuntimeHandle) {
-        let mut state = self.shared.state.lock();
-        let gathered = state.gathered.as_mut().map(std::mem::take).unwrap_or_default();
-        let (alone, woken) = (gathered.len() == 1 && state.beginning == 0, !state.done.is_empty());
-        let mut turn: Turn = gathered.into_iter().collect();
-        if turn.is_empty() {
-            return;
-        }
-        if !alone {
-            state.beginning += 1;
-            drop(state);
-            let shared = Arc::downgrade(&self.shared);
-            return runtime.spawn(Box::pin(async move {
-                poll_fn(|context| begin_all(&mut turn, context)).await;
-                if let Some(shared) = shared.upgrade() {
-                    shared.state.lock().beginning -= 1;
-                }
-                while turn.next().await.is_some() {}
-            }));
-        }
-        state.sets_off = true;
-        drop(state);
-        let _ = begin_all(&mut turn, &mut Context::from_waker(Waker::noop()));
+        let gathered = self.shared.state.lock().gathered.as_mut().map(std::mem::take);
+        let mut turn: FuturesUnordered<_> = gathered.into_iter().flatten().collect();
         if !turn.is_empty() {
             runtime.spawn(Box::pin(async move { while turn.next().await.is_some() {} }));
-        }
-        let mut state = self.shared.state.lock();
-        state.sets_off = false;
-        let ended = !state.done.is_empty();
-        drop(state);
-        if ended && !woken {
-            (self.shared.wake)();
         }
     }
 
@@ -223,14 +188,6 @@ impl Pump {
         let state = self.shared.state.lock();
         (state.running.len(), state.done.len())
     }
-}
-
-type Turn = FuturesUnordered<BoxFuture<'static, ()>>;
-
-/// Every operation goes as far as it waits for nobody.
-fn begin_all(turn: &mut Turn, context: &mut Context<'_>) -> Poll<()> {
-    while let Poll::Ready(Some(())) = turn.poll_next_unpin(context) {}
-    Poll::Ready(())
 }
 
 /// Lets go first what is ready to.
@@ -283,7 +240,7 @@ impl Shared {
         };
         let uncollected = if running.is_aborted() { done.take_grant() } else { None };
         state.done.push(done);
-        let first = state.done.len() == 1 && !state.sets_off;
+        let first = state.done.len() == 1;
         drop(state);
         drop(uncollected);
         first

@@ -334,18 +334,6 @@ async fn what_a_turn_asks_for_is_one_task_and_wakes_the_host_once() {
 }
 
 #[tokio::test]
-async fn an_operation_alone_in_its_turn_needs_no_task() {
-    let memory = Memory::new();
-    let mut host = Host::with(&memory, Pump::gathering).await;
-    let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
-    host.acquire();
-    host.pump.set_off(&runtime);
-    assert_eq!(host.pump.load(), (0, 1), "no task had its turn");
-    let done = host.completions(1).await;
-    host.facade.decline(granted(&done[0]).unwrap().guard);
-}
-
-#[tokio::test]
 async fn what_is_given_up_before_it_is_set_off_leaves_nothing() {
     let memory = Memory::new();
     let mut host = Host::with(&memory, Pump::gathering).await;
