@@ -55,10 +55,10 @@ impl Core {
             let late = asked.since + LONG_WAIT;
             self.runtime.sleep_until(late).await;
             let until = self.runtime.sleep_until((late + EARLIEST_QUESTION).min(end));
-            if let Either::Left((known, _)) = select(pin!(self.who_holds(lock)), until).await {
-                holders = known;
-            }
-            let holder = holders.first().map(|holder| named(&holder.info));
+            let holder = match select(pin!(self.who_holds(lock)), until).await {
+                Either::Left((known, _)) => known.first().map(|holder| named(&holder.info)),
+                Either::Right(_) => None,
+            };
             let waited = self.runtime.now().since(asked.since);
             self.events.warn(Event::long_wait(lock.as_str(), asked.attempt, waited, holder));
         }
