@@ -1,6 +1,6 @@
 //! Links the unwinder that the process has, where zig links.
 //!
-//! Zig, which links releases (decisions/0007), would link one of its own into the module. An interpreter that ends kills threads that wait
+//! Zig, which links releases (docs/design/python.md), would link one of its own into the module. An interpreter that ends kills threads that wait
 //! here by unwinding them with the process's unwinder, whose data the other one does not understand: a crash.
 
 use std::path::PathBuf;

@@ -27,7 +27,7 @@ if ! [ -x "$tools/bin/maturin" ]; then
   python3 -m venv --clear "$tools" >/dev/null || { echo "no virtual environments: install python3-venv"; exit 2; }
   "$tools/bin/python" -m pip install --quiet 'maturin>=1.16,<2'
 fi
-# A release is linked for the oldest glibc there is a way to (decisions/0007), everything else for the one that is here.
+# A release is linked for the oldest glibc there is a way to (docs/design/python.md), everything else for the one that is here.
 oldest=()
 if [ "$profile" = release ] && [ "$(uname -s)" = Linux ]; then
   "$tools/bin/python" -m pip install --quiet 'ziglang==0.17.1'
