@@ -17,6 +17,7 @@ unsafe extern "C" {
 /// can run any more: nobody works under a guard then.
 pub(crate) fn await_end() {
     // A system that has no place left for it leaves all to the leases.
+    // Not in a hook of ours: hooks run side by side, and servers finish requests under their locks in theirs.
     atexit(ended);
 }
 

@@ -42,6 +42,7 @@ async function inside<G extends Guard, T>(
     (error: unknown): Ended<T> => ({ error }),
   );
   let unfollow: (() => void) | undefined;
+  // Code cannot be ended from outside, so a body that ignores its signal is not waited for.
   // One turn of the event loop for the body to tell what it has to say to the loss.
   const told = new Promise<undefined>((resolve) => {
     const soon = (): void => nextTurn(() => resolve(undefined));

@@ -6,5 +6,6 @@ import type { Door } from './native.js';
  * addon is run.
  */
 export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
+  // The door's own cleanup hook serves workers that are terminated: they run no listener.
   whenEnding('exit', 'fencelock.leaving', () => ask((door) => door.leave()));
 }

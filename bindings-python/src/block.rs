@@ -78,6 +78,7 @@ fn strand(py: Python<'_>) -> Strand {
 
 /// A block that was entered.
 struct Entered {
+    /// Not the thread or the task: another one may end a generator.
     frame: usize,
     /// The frame, if it may wander. An ordinary one stays on its thread, where blocks end in the order they nest; kept by a
     /// block that an `ExitStack` ends, it would keep all that called it.

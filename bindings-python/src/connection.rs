@@ -29,6 +29,7 @@ pub(crate) struct Link {
     options: Map<String, Value>,
     /// The application that people who inspect a lock see.
     app: String,
+    /// Connected at its first use: a module may make a client at import, before a server forks its workers.
     facade: OnceCell<Facade>,
     /// The way of its events.
     teller: Arc<Teller>,

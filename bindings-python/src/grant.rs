@@ -72,6 +72,7 @@ impl Drop for Grant {
                 self.now(Facade::forget);
                 Python::try_attach(|py| warn(py, name)).unwrap_or_default();
             }
+            // Nobody has it: the run of a job is left to others instead of having failed.
             _ => self.now(Facade::decline),
         }
     }

@@ -36,6 +36,7 @@ export function http(options: HttpOptions): Transport {
     try {
       const address = new URL(place, base);
       const answer = await post(address, { ...question, headers: { ...headers, authorization } });
+      // A token belongs to one server, and a redirect turns the POST into a GET or leads to another host.
       if (!isElsewhere(answer)) return answer;
       await answer.body?.cancel();
       const target = answer.headers.get('location');

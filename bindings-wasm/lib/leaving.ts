@@ -28,6 +28,7 @@ export function ended(wire: Wire): void {
  * After `process.exit()` nothing can be sent any more.
  */
 export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
+  // Nothing can be sent at `exit`, so nothing of this package may keep a process from reaching `beforeExit`.
   whenEnding('beforeExit', 'fencelock-wasm.leaving', () => ask(leave));
 }
 

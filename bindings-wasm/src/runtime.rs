@@ -64,6 +64,7 @@ impl Runtime for HostRuntime {
                 host(crate::host::Host::turn);
             }
         };
+        // Not wasm-bindgen-futures: a panic in a microtask of its own cannot be caught, and ends the module.
         let (runnable, task) = async_task::spawn_local(task, schedule);
         task.detach();
         runnable.schedule();

@@ -38,7 +38,7 @@ JSON of a lock (times are whole milliseconds; new fields may be added, but none 
     connection  its number on the database server, where the lock lives with a session there
   waiters     in their order, each with position (from 1), mode, waiting_ms, and host to metadata as above";
 
-/// How many waiters `ls` shows of each lock.
+/// How many waiters `ls` shows of each lock, which may have thousands.
 const SHOWN: usize = 3;
 
 /// The identity that a holder or waiter gives. A part that is missing or of another type counts as not given.

@@ -38,6 +38,7 @@ pub struct All {
 impl All {
     pub(crate) fn new(client: Client, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        // One order for all clients: no two of them wait for each other.
         names.sort();
         let double = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone());
         let mistake = match (names.is_empty(), double) {

@@ -72,6 +72,7 @@ fn current_runtime() -> Result<RuntimeHandle> {
 }
 
 /// How long [`Client::close`] waits for the store to confirm what was given up.
+/// What is not confirmed by then ends with its lease.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection to one store. Cheap to clone; all clones share connection, waiters and renewals.
@@ -403,6 +404,7 @@ impl ClientBuilder {
         self.options.check()?;
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language, self.place);
+        // The child of a fork inherits connections that its parent uses, so its steps are refused.
         let store = LeaseHandle::new(Resident::new(store, runtime.clone()));
         let events = Events::new(self.observer, runtime.clone());
         if let Some(warning) = store.warning() {

@@ -193,6 +193,7 @@ impl Observer {
     pub async fn changed(&mut self) -> Result<Option<Leader>> {
         let runtime = self.election.client.core().runtime.clone();
         loop {
+            // It asks again and again: the store tells only those that stand in the queue.
             runtime.sleep_until(self.next).await;
             self.next = runtime.now() + self.election.every;
             match self.election.leader().await {

@@ -123,6 +123,7 @@ impl Claim {
     /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
     pub fn remaining(&self) -> Duration {
         let hold = &self.local.hold;
+        // What is left, not the deadline: that is a moment of the core's own clock and means nothing to a caller.
         if self.is_held() { hold.deadline().since(hold.runtime().now()) } else { Duration::ZERO }
     }
 
@@ -288,6 +289,7 @@ impl Drop for Guard {
             core.events.emit(|| {
                 Event::released(local.hold.lock.name(), local.token, local.hold.held_for())
             });
+            // A message to the cleanup task: a drop never blocks, and works outside of a runtime.
             core.abandon(local);
         }
     }

@@ -157,6 +157,7 @@ impl Job {
             };
             let claim = run.claim();
             let ended = claim.during(|_| body(claim.clone())).await?;
+            // As for a lock: a body whose hold was lost is no success.
             let held = claim.check();
             let _ = if ended.is_ok() { run.succeed().await } else { run.fail().await };
             WithError::judge(ended, held).map(Ok)

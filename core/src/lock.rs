@@ -227,6 +227,7 @@ impl Lock {
             let guard = acquire.await?;
             let claim = guard.claim();
             let ended = claim.during(body).await?;
+            // A loss outweighs the body's success: its end was not protected. The release hides no error of the body.
             let held = claim.check();
             let _ = guard.release().await;
             WithError::judge(ended, held)

@@ -171,6 +171,7 @@ impl Versioned {
         value: Option<Arc<str>>,
     ) -> Result<Swapped<T>> {
         let core = self.core()?;
+        // By this the cell tells whether a change whose answer was lost has been made.
         let writer = OwnerId::draw(&*core.runtime);
         let (key, keep) = (self.key(), self.options.keep);
         let mut change = Change { key, expected, writer, value, keep };

@@ -129,6 +129,7 @@ class Telling:
 
     def __init__(self, feed: _native.Feed, observer: Observer | None) -> None:
         self._feed, self._observers = feed, [log] if observer is None else [log, observer]
+        # Python's own, so it can be joined: a thread that comes back from native code after the end is killed in its work.
         self._thread = threading.Thread(target=self._tell, name="fencelock-events", daemon=True)
         _tellings.add(self)
         try:

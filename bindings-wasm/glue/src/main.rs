@@ -10,6 +10,7 @@ fn main() -> ExitCode {
         eprintln!("write: fencelock-glue MODULE FOLDER");
         return ExitCode::from(64);
     };
+    // Building wasm-bindgen's command line takes longer than all else of this package.
     let mut glue = Bindgen::new();
     let made = glue
         .input_path(module)

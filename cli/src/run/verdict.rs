@@ -30,6 +30,7 @@ impl Margins {
     pub(crate) fn of(lease: Duration) -> Self {
         Self {
             terminate: (lease / 4).min(Duration::from_secs(5)),
+            // The command has ended when the lease does. Of a short lease 200 ms would leave next to nothing.
             kill: (lease / 5).min(Duration::from_millis(200)),
         }
     }
@@ -92,6 +93,7 @@ impl Verdict {
 
     /// Until when the command may run if nothing more is heard: the guardian enforces it.
     pub(crate) fn last_moment(&self) -> Duration {
+        // Later than the supervisor's own kill, so that the guardian strikes only if that is frozen.
         self.deadline.saturating_sub(self.margins.kill / 2)
     }
 

@@ -9,6 +9,8 @@
 //! # Ok::<(), fencelock::Error>(())
 //! ```
 
+// Written by hand: a macro would need the documentation and example of each method in both forms, and hide the signatures.
+
 mod all;
 mod election;
 #[cfg(feature = "redis")]

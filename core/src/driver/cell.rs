@@ -45,6 +45,7 @@ pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap 
 pub fn swap_above(record: &mut Option<CellRecord>, change: &Change, now: u64, floor: u64) -> Swap {
     let present = look(record.as_ref(), now);
     let version = present.version();
+    // A version never comes back, so of all copies of a change at most one is carried out.
     if version != change.expected {
         return Swap::Other(present);
     }
@@ -53,6 +54,7 @@ pub fn swap_above(record: &mut Option<CellRecord>, change: &Change, now: u64, fl
     let made = Version::new(next);
     let mut trail = vec![Mark { version: made, writer: change.writer }];
     trail.extend(present.cell.into_iter().flat_map(|cell| cell.trail));
+    // A client whose answer was lost looks for itself among these.
     trail.truncate(TRAIL);
     let end = |from: u64, life: std::time::Duration| {
         from.saturating_add(u64::try_from(life.as_micros()).unwrap_or(u64::MAX))

@@ -166,6 +166,7 @@ impl MemoryStore {
             return batch.iter().map(|_| Err(Failure::refused(Error::closed()))).collect();
         }
         let (answers, told) = self.carry_out(batch, all);
+        // Outside of the mutex: whoever is told may ask at once.
         for (sink, notice) in told {
             sink(notice);
         }

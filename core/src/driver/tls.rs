@@ -241,6 +241,7 @@ fn authorities(file: &str) -> Result<RootCertStore> {
         }
         return Ok(roots);
     }
+    // Not beside the system's: whoever names an authority trusts no other.
     for certificate in certificates("cacert", file)? {
         roots.add(certificate).map_err(|_| unreadable("cacert", file))?;
     }

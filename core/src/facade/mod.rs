@@ -87,6 +87,7 @@ struct Shared {
 
 #[derive(Default)]
 struct FacadeState {
+    /// Numbers cross instead of pointers: a wrong number is an error, a wrong pointer a crash.
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
     held: BTreeMap<u64, HeldItem>,

@@ -15,6 +15,7 @@ use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// So many at most are gathered: the store works on them while the host prepares the next.
+/// With 64 the store and the host waited for each other by turns.
 const TOGETHER: usize = 16;
 
 /// An operation's end.

@@ -195,6 +195,7 @@ pub enum Swap {
 /// The model, [`driver::cell`](crate::driver::cell), defines the meaning of each call; every driver is tested against it.
 pub trait CellStore: MaybeSend + MaybeSync + 'static {
     /// Reads the cell and the store's clock.
+    /// A job needs both of one moment, and a call for the clock alone would cost a round trip.
     fn read(&self, key: &CellKey) -> impl Future<Output = Result<Look>> + MaybeSend;
 
     /// Replaces the value if the version is the one expected, in one step. A change is never sent twice by the driver,

@@ -59,6 +59,7 @@ impl Runtime for TokioRuntime {
     }
 
     fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        // A timer of tokio is made inside of tokio; the caller may be any thread.
         let _entered = self.0.enter();
         Box::pin(sleep_until(at, now))
     }

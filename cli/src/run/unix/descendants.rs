@@ -28,6 +28,7 @@ const STUCK: Duration = Duration::from_secs(5);
 
 /// From now on this process is the parent of every orphan that descends from it.
 pub(super) fn adopt() -> io::Result<()> {
+    // Not a cgroup: a user has none without delegation, and the command would leave its unit and limits.
     set_child_subreaper(Some(getpid()))
 }
 

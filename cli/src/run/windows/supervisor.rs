@@ -67,6 +67,7 @@ impl Supervisor {
         loop {
             let left = claim.is_held().then(|| claim.remaining());
             // Nothing asks a program of Windows to end: once the lock is lost there is nothing to wait for.
+            // Ctrl-Break would need a process group of its own, in which Ctrl-C is ignored.
             if verdict.look(begin.elapsed(), left) == Some(Sentence::Kill) || left.is_none() {
                 command.start_kill()?;
                 say(format_args!(

@@ -54,6 +54,7 @@ impl EtcdCells {
     /// A lease that outlasts `life`.
     async fn lease(&self, life: Duration) -> Result<i64, Failure> {
         let now = self.link.runtime.now();
+        // Shared by all cells of this life: a job that runs every minute would leave a lease for each run.
         let known = self.leases.lock().get(&life).copied();
         if let Some((id, ends)) = known
             && ends >= now + life

@@ -28,6 +28,7 @@ impl Layout {
     }
 
     /// The key that is there for as long as a session.
+    /// It contains no name of a lock, so no other client of etcd waits for it.
     pub(super) fn session(&self, of: SessionId) -> String {
         format!("{}!session!{:x}", self.0, of.get())
     }

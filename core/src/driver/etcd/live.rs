@@ -149,6 +149,7 @@ impl Service<HttpRequest<Body>> for Wire {
         let answer = self.0.try_send_request(request);
         Box::pin(async move {
             answer.await.map_err(|mut error| match error.take_message() {
+                // hyper gives the request back, so it has not left, and another member may be asked.
                 Some(_) => Broken::Unsent,
                 None => Broken::Sent(error.into_error()),
             })

@@ -44,6 +44,7 @@ impl Steps {
         let granted = self.link.call(LeaseGrant { ttl: seconds }).await;
         let granted = granted.map_err(|failure| failure.error)?;
         let id = SessionId::new(granted.id.cast_unsigned());
+        // Every later transaction compares that this key is there. It ends with the lease.
         let key = Operation::Put(Put {
             key: self.layout.session(id).into(),
             lease: granted.id,
@@ -176,6 +177,7 @@ impl Steps {
         if !self.joins.refuse(owner) {
             return Ok(self.change(of, there, delete(&key), Vec::new()).await?.is_ok());
         }
+        // Unary calls have no order: the join may still arrive behind its removal, and is refused by this key.
         let mark = Put { key: self.layout.left(owner).into(), lease: lease(of), ..Put::default() };
         let refuse = Txn::when(vec![Compare::exists(&self.layout.session(of))])
             .then(vec![Operation::Put(mark)]);
@@ -232,6 +234,7 @@ impl Steps {
     ) -> Result<Result<TxnAnswer, Vec<KeyValue>>, Failure> {
         self.is_known(of)?;
         let session = self.layout.session(of);
+        // etcd reports a lost lease to a put only. A delete or a read would look like "the entry is gone".
         let mut all = vec![Compare::exists(&session)];
         all.extend(when);
         let mut operations = vec![one(&session)];

@@ -59,6 +59,7 @@ impl QueueStore for EtcdStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("etcd", Fence::Durable)
             .with_sessions()
+            // None by name: the own layout is that of `etcdctl lock`, of Go's `concurrency` and of jetcd.
             .with_dialects(&[])
             .with_guarantees(GUARANTEES)
     }
@@ -102,6 +103,7 @@ impl QueueStore for EtcdStore {
     async fn show(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
         let all = self.0.all(lock).await?;
         let leases: BTreeSet<_> = all.iter().map(|stored| stored.lease).collect();
+        // A request for each lease is for people who look. Waiters call `list`, which asks for none.
         let left = leases.iter().map(|&lease| self.0.left(lease));
         let left: Vec<_> = try_join_all(left).await?;
         let left: BTreeMap<_, _> = leases.into_iter().zip(left).collect();

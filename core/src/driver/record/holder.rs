@@ -94,6 +94,7 @@ pub(super) fn left(ends: u64, now: u64) -> Duration {
 pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32) -> bool {
     match mode {
         Mode::Exclusive | Mode::Write => holders.is_empty(),
+        // A writer that waits is not passed: later readers stand behind it in the queue.
         Mode::Read => holders.iter().all(|holder| holder.mode != Mode::Write),
         Mode::Permit => holders.len() < usize::try_from(limit).unwrap_or(usize::MAX),
     }

@@ -238,6 +238,7 @@ impl Record {
             self.open_since = None;
         }
         if self.counter_until <= now {
+            // The clock has passed every token of the counter.
             self.last = 0;
         }
     }
@@ -272,6 +273,7 @@ impl Record {
             let Some(Ticket { owner, mode, block, channel, info, ttl, .. }) = ticket else {
                 return;
             };
+            // The waiter may have died: the next one then waits for these seconds, not for a whole lease.
             let (asked, ttl) = (ttl, ttl.min(micros(GRANT_TTL)));
             let lead = TOKEN_LEAD;
             let (token, drawn) =

@@ -21,7 +21,9 @@ impl Record {
         if self.tombstones.contains_key(&owner) {
             return Outcome::Gone;
         }
+        // Also before it queues: the client refuses a later grant below a token that it has seen.
         if take.floor > Token::default() {
+            // A client with an absurd floor must not push the tokens far ahead of the clock.
             let most = now + micros(FLOOR_AHEAD);
             let floor = take.floor.get().min(most);
             self.raise(floor, micros(take.ttl), now);
@@ -77,6 +79,7 @@ impl Record {
         if let Some(granted) = self.renew(owner, ttl, now) {
             return granted;
         }
+        // A Refresh makes no ticket: a late one would bring back what was given up.
         let Some(place) = self.tickets.iter().position(|ticket| ticket.owner == owner) else {
             return Outcome::Gone;
         };
@@ -102,6 +105,7 @@ impl Record {
         let holder = self.holders.iter_mut().find(|holder| holder.owner == owner)?;
         self.longest = self.longest.max(ttl);
         let end = now + ttl;
+        // Never shortens the lease: a longer Renew may have overtaken this one.
         holder.ends = end.max(holder.ends);
         let (token, left) = (Token::new(holder.token), left(holder.ends, now));
         let ends = holder.ends;
@@ -159,6 +163,7 @@ impl Record {
         self.tickets.retain(|ticket| ticket.owner != owner);
         self.holders.retain(|holder| holder.owner != owner);
         let found = self.tickets.len() + self.holders.len() < before;
+        // The Take may still be on its way.
         if let Some(life) = tombstone.filter(|_| !found) {
             self.tombstones.insert(owner, scene.now + micros(life));
         }

@@ -98,6 +98,7 @@ impl AckConnection {
             }
             replies.push(batch.reply);
         }
+        // Within half of `timeout`: a `WAIT` in vain is answered before the connection counts as broken.
         let patience = PATIENCE.min(link.timeout / 2).as_millis() as u64;
         // Newer servers wait for what the connection itself has written, and a grant somebody else wrote is no such thing.
         pipeline.cmd("SET").arg(mark).arg("").arg("PX").arg(1);

@@ -11,6 +11,7 @@ use crate::port::{Action, Kind, Layout, Step};
 use crate::runtime::sync::Mutex;
 
 /// The script that maintains the mark.
+/// A mark without the server's run would come back with an old snapshot, and the locks taken since would not.
 pub(super) const SCRIPT: Script = Script(Call::DataAge, Kind::Mutex, Layout::Own);
 
 /// The request of it.

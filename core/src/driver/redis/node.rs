@@ -126,6 +126,7 @@ impl Node {
             let first = steps.into_iter().find(|step| may_grant(&step.action))?;
             Some(keys::mark_key(first.lock.as_str()))
         };
+        // A batch that grants nothing waits for no replica: a release that a failover loses is repeated.
         let mark = if self.link.acks > 0 { mark() } else { None };
         let mut lack = Lack::default();
         let commands = plan.iter().map(evalsha).collect();
@@ -147,6 +148,7 @@ impl Node {
                     *gap = reply;
                 }
             }
+            // Only these are unknown; the others have their answers.
             Err(error) => lack.failed = Some(error),
         }
         Ok(Replies { values, lack })

@@ -35,6 +35,7 @@ impl<'a> Request<'a> {
                     (script, batch.iter().take(GROUP).take_while(same).count())
                 }
                 (
+                    // A client that frees a mutex and takes it anew sends one script instead of two.
                     Script(Call::Free, Kind::Mutex, layout),
                     Some(Step { lock, kind: Kind::Mutex, action: Action::Take(_), .. }),
                 ) if *lock == step.lock => (Script(Call::Pass, Kind::Mutex, layout), 2),

@@ -133,6 +133,7 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
     let (record, holds) = (include_str!("lua/record.lua"), include_str!("lua/holds.lua"));
     let (mutex, shared) = (include_str!("lua/mutex.lua"), include_str!("lua/shared.lua"));
     let own = match (layout, kind) {
+        // Another layout, not other scripts: queue, tokens and tombstones are the same lines.
         (Redisson, kind) => redisson::parts(call, kind),
         // That of another store is refused before.
         (_, Kind::Mutex) => vec![],

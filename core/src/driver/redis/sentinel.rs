@@ -38,6 +38,7 @@ pub(super) async fn master(
         sentinels.iter().map(|sentinel| ask(address, sentinel, name, runtime)).collect();
     let mut end = pin!(runtime.sleep_until(runtime.now() + patience));
     let (mut newest, mut words, mut failure): (Option<Word>, _, _) = (None, 0, None);
+    // A single sentinel may be out of date.
     while words * 2 <= sentinels.len() {
         match select(pin!(asked.next()), end.as_mut()).await {
             Either::Left((Some(Ok(word)), _)) => {
@@ -155,6 +156,7 @@ async fn ask(
     let mut questions = Pipeline::new();
     questions.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     questions.cmd("SENTINEL").arg("MASTER").arg(name);
+    // Without a password first: a sentinel is told one only if it asks.
     let mut replies = answers(address, sentinel, open(), &questions, runtime).await;
     let wants = |replies: &Result<Vec<Value>>| match replies {
         Ok(replies) => replies.iter().any(is_refused),

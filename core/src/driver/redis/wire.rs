@@ -149,6 +149,7 @@ async fn secure(
         let message = "a socket of the machine is not encrypted";
         return Err(Trouble::Ours(Error::internal(message)));
     };
+    // The TLS of the crate would install a crypto provider for the whole process, and trust the system beside `cacert`.
     tls.connect(name, *port, runtime).await.map_err(Trouble::Ours)
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Address {
     /// Empty, or a path.
     pub(super) root: String,
     /// `user:password`, as the scheme `digest` takes it.
+    /// There is no SASL: the library's DIGEST-MD5 draws its nonce from a generator that is not made for secrets.
     pub(super) digest: Option<String>,
     pub(super) tls: Option<Arc<Tls>>,
 }

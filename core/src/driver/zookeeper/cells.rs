@@ -146,6 +146,7 @@ impl CellStore for ZookeeperCells {
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let (folder, path) = self.layout.cell(&change.key);
+        // First as the asked member knows it: if that is old, the write compares a version that is gone.
         let mut way = Way::Here;
         loop {
             let Present { node, removals } = self.present(&path, way).await?;

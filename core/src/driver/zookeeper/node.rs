@@ -79,6 +79,7 @@ impl Names {
     pub(super) fn stem(self, owner: OwnerId) -> String {
         let owner = owner.to_string();
         if self == Self::Kazoo {
+            // In the place of kazoo's own random id.
             return owner;
         }
         // An owner id is as long as a UUID, in which form Curator looks for it.

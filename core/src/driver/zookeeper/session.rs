@@ -73,6 +73,7 @@ impl Sessions {
 
     /// How nodes of this kind are made.
     pub(super) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
+        // A certificate alone may be no identity to the server, and then a node for its creator alone cannot be made.
         let mine = self.address.digest.is_some();
         mode.with_acls(if mine { Acls::creator_all() } else { Acls::anyone_all() })
     }
@@ -86,6 +87,7 @@ impl Sessions {
         self.check_open()?;
         let client = self.connect(ttl).await?;
         let given = client.session_timeout();
+        // Deadlines are counted with this length, so no other one will do.
         if given != ttl {
             return Err(other_ttl(given));
         }
@@ -119,6 +121,7 @@ impl Sessions {
         let sessions = self.clone();
         let connecting = async move {
             let Sessions { address, runtime, .. } = &*sessions;
+            // The library's own TLS would install a crypto provider for the whole process.
             let relay = OptionFuture::from(
                 address.tls.as_ref().map(|tls| Relay::open(address, tls, silence, runtime)),
             );

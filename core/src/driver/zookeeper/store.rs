@@ -103,6 +103,7 @@ impl ZookeeperStore {
                     Ok::<_, Fault>((sessions.places.stored(&folder, names, &children), more))
                 }
             };
+            // A member that is behind would show a lock that was freed. This read grants nothing, so a `sync` is enough.
             let syncing = OptionFuture::from(newest.then(|| client.sync("/")));
             let (synced, listed) = join(syncing, of(main)).await;
             synced.transpose()?;

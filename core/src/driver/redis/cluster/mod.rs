@@ -137,6 +137,8 @@ impl Cluster {
             let (address, runtime) = (self.address.node(host), self.runtime.clone());
             let channel = self.channel.clone();
             let sink = self.sink.get().cloned();
+            // Each connection also subscribes: a classic `PUBLISH` reaches all nodes. A sharded channel costs a subscription for each slot,
+            // and Redis 6 has none.
             Arc::new(Node::new(Link::begin(address, &self.options, channel, runtime, sink)))
         };
         Ok(state.nodes.entry(host.clone()).or_insert_with(make).clone())

@@ -160,6 +160,7 @@ impl Cluster {
             Ok(replies) => replies,
             Err(error) => {
                 self.doubt();
+                // It may have been carried out, so it is not sent again; the cluster client of the crate would do that by itself.
                 return fail(delivery, &Failure::unknown(error));
             }
         };
@@ -173,6 +174,7 @@ impl Cluster {
                     steps: part.steps[at].to_vec(),
                     all: part.all,
                 };
+                // The node turned it away, so it was certainly not carried out and may be sent again.
                 delivery.onward.push((rest, way));
                 continue;
             }

@@ -51,7 +51,9 @@ impl Link {
             .await
             .map_err(|trouble| trouble.into_error(&self.address))?;
         let unreachable = |error| fault::unreachable(&self.address, &error);
+        // A cluster node or a sentinel behind `redis://` would fail at the second lock.
         let server_info = ServerInfo::of(&mut connection).await.map_err(unreachable)?;
+        // A sentinel may be out of date, and the former master may still answer: the server itself says what it is.
         let master = matches!(self.address.topology, Topology::Sentinel { .. })
             || self.demoted.load(Ordering::Acquire);
         server_info.check(&self.address, master)?;
@@ -61,6 +63,7 @@ impl Link {
             .map_err(|error| fault::scriptless(&self.address, &error))?;
         let mut tasks: Vec<_> = task.into_iter().collect();
         let mut ack_connection = None;
+        // `WAIT` holds up everything behind it on its connection, so it has one of its own.
         if self.acks > 0 {
             let settings = self.address.settings(protocol);
             let second =
@@ -112,6 +115,7 @@ impl Link {
             receive(&link, &flag, &push);
             Ok::<_, SendError>(())
         });
+        // With RESP3 notices come over this connection, with RESP2 over a second one.
         for (protocol, config) in
             [(ProtocolVersion::RESP3, pushed), (ProtocolVersion::RESP2, config())]
         {

@@ -292,6 +292,7 @@ impl Link {
         drop(state);
         self.changed.notify(usize::MAX);
         if let Some(sink) = self.sink.get().filter(|_| up) {
+            // Notices may have been lost while it was down: everybody who waits asks again.
             sink(Notice::Gap);
         }
         up.then_some(())

@@ -213,6 +213,7 @@ public final class Client implements AutoCloseable {
     /** As {@link #close}, without waiting: the client closes whatever becomes of the future. */
     public CompletableFuture<Void> closeAsync() {
         leftover.excuse();
+        // A future of its own: cancelling the operation's would leave the client open, with all its locks.
         CompletableFuture<Void> told = new CompletableFuture<>();
         closing().async().whenComplete((done, error) -> {
             if (error == null) {

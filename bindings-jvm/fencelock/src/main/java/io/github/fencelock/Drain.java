@@ -17,6 +17,7 @@ final class Drain {
     static {
         Attendant.of(Drain::run, "fencelock-drain").start();
         try {
+            // It gives nothing back: other hooks still work under their locks.
             Runtime.getRuntime().addShutdownHook(Attendant.of(Natives::leave, "fencelock-exit"));
         } catch (IllegalStateException ending) {
             // A hook is the first to need the library.

@@ -76,6 +76,7 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
     T get() {
         Waiter waiter = new Waiter();
         submission.by(waiter);
+        // A release that throws `InterruptedException` would be forgotten by its caller.
         return hear(waiter.join());
     }
 
