@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use serde_json::Value;
 
-use crate::algorithm::{Core, Member, Wait};
 use crate::client::Client;
+use crate::engine::{Engine, Member, Wait};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::{Claim, Guard, Pending};
@@ -103,7 +103,7 @@ impl All {
     pub(crate) fn try_in_time(&self) -> Pending<Option<AllGuard>> {
         let all = self.clone();
         Pending::new(async move {
-            match all.attempt(Wait::of(all.patience(), &*all.core().runtime)).await {
+            match all.attempt(Wait::of(all.patience(), &*all.engine().runtime)).await {
                 Err(error) if error.is_held() => Ok(None),
                 tried => tried,
             }
@@ -113,7 +113,7 @@ impl All {
     fn acquire_for(&self, wait: Option<Duration>) -> Pending<AllGuard> {
         let all = self.clone();
         Pending::new(async move {
-            let guard = all.attempt(Wait::of(wait, &*all.core().runtime)).await?;
+            let guard = all.attempt(Wait::of(wait, &*all.engine().runtime)).await?;
             guard.ok_or_else(|| {
                 Error::new(
                     Code::Timeout,
@@ -123,8 +123,8 @@ impl All {
         })
     }
 
-    fn core(&self) -> &Arc<Core> {
-        self.client.core()
+    fn engine(&self) -> &Arc<Engine> {
+        self.client.engine()
     }
 
     async fn attempt(&self, wait: Wait) -> Result<Option<AllGuard>> {
@@ -132,8 +132,8 @@ impl All {
             return Err(mistake.clone());
         }
         let members = self.locks.iter().map(Lock::member).collect::<Result<Vec<Member>>>()?;
-        let locals = self.core().acquire_all(&members, wait).await?;
-        let guard = |local| Guard::new(self.core().clone(), local);
+        let locals = self.engine().acquire_all(&members, wait).await?;
+        let guard = |local| Guard::new(self.engine().clone(), local);
         Ok(locals.map(|locals| AllGuard {
             guards: self
                 .locks

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::algorithm::Core;
 use crate::all::All;
 use crate::elect::Election;
+use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
 use crate::event::{Event, Events, Observer};
 use crate::fence::Token;
@@ -81,7 +81,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// [`Client::close`] waits for that.
 #[derive(Clone)]
 pub struct Client {
-    core: Arc<Core>,
+    engine: Arc<Engine>,
     options: Arc<Options>,
     identity: Arc<Identity>,
     /// Where it was connected to, if by a URL.
@@ -164,7 +164,7 @@ impl Client {
             Dialect::Spring => ("", Layout::Spring),
         };
         let before = &*format!("{before}{}", self.options.prefix);
-        let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
+        let keys = self.engine.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);
         // Some are our own, those of jobs.
         let keys = keys.filter(|key| check_key(key.as_str()).is_ok());
@@ -199,27 +199,27 @@ impl Client {
     /// Fails with `unsupported` in a cluster, on a quorum, and on a store made by hand; with `invalid` on other stores.
     #[cfg(feature = "redis")]
     pub async fn gate(&self) -> Result<crate::driver::redis::RedisGate> {
-        self.core.check_open()?;
+        self.engine.check_open()?;
         let url = self.url.as_ref().ok_or_else(|| {
             let message = "a gate needs the URL of a Redis server, and this client was made without one; use `connect_gate`";
             Error::new(Code::Unsupported, message)
         })?;
-        url.open_gate(&self.options, self.core.runtime.clone()).await
+        url.open_gate(&self.options, self.engine.runtime.clone()).await
     }
 
     /// Asks the store for nothing and answers how long that took, for health checks. Fails as any request does, within `timeout`.
     pub async fn ping(&self) -> Result<Duration> {
-        let began = self.core.runtime.now();
+        let began = self.engine.runtime.now();
         match self.lock("ping").is_locked().await {
             // Where rows of the program's own are locks this may be no key of theirs; the server has answered.
             Err(error) if error.code() != Code::Invalid => Err(error),
-            _ => Ok(self.core.runtime.now().since(began)),
+            _ => Ok(self.engine.runtime.now().since(began)),
         }
     }
 
     /// The abilities of this store and the failures that this configuration survives, in words.
     pub fn guarantees(&self) -> Capabilities {
-        let store = &self.core.store;
+        let store = &self.engine.store;
         Capabilities { warning: store.warning(), ..store.capabilities() }
     }
 
@@ -231,21 +231,21 @@ impl Client {
     /// Refuses new acquires, gives up those under way, frees what is held (guards that still live are lost from now on),
     /// waits (at most two seconds) until the store has confirmed all that, and disconnects.
     pub async fn close(&self) {
-        self.core.close(CLOSE_PATIENCE).await;
+        self.engine.close(CLOSE_PATIENCE).await;
     }
 
     /// Whether [`Client::close`] was called.
     pub fn is_closed(&self) -> bool {
-        self.core.check_open().is_err()
+        self.engine.check_open().is_err()
     }
 
     /// How many attempts, tickets and holds this client carries, and of how many locks: both 0 at rest.
     pub fn stats(&self) -> (usize, usize) {
-        self.core.load()
+        self.engine.load()
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     pub(crate) fn info(&self, label: &str, metadata: &BTreeMap<String, String>) -> Arc<str> {
@@ -256,7 +256,7 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("store", &self.core.store.capabilities().store)
+            .field("store", &self.engine.store.capabilities().store)
             .finish_non_exhaustive()
     }
 }
@@ -410,10 +410,10 @@ impl ClientBuilder {
         if let Some(warning) = store.warning() {
             events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
-        let core = Core::start(store, runtime, events).await?;
+        let engine = Engine::start(store, runtime, events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
         Ok(Client {
-            core,
+            engine,
             options,
             identity,
             #[cfg(feature = "redis")]

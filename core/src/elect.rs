@@ -191,7 +191,7 @@ impl Observer {
     /// The leader, or `None` if nobody leads: at once at first, then after each change, at most one `observe` later. A leader
     /// that comes and goes in between is not reported. While the store cannot be reached, it keeps asking.
     pub async fn changed(&mut self) -> Result<Option<Leader>> {
-        let runtime = self.election.client.core().runtime.clone();
+        let runtime = self.election.client.engine().runtime.clone();
         loop {
             // It asks again and again: the store tells only those that stand in the queue.
             runtime.sleep_until(self.next).await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
-use crate::algorithm::{Core, GivenUp, Local, Share};
+use crate::engine::{Engine, GivenUp, Local, Share};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -73,7 +73,7 @@ pub struct Guard {
 /// extend or release.
 #[derive(Clone)]
 pub struct Claim {
-    core: Arc<Core>,
+    engine: Arc<Engine>,
     local: Local,
     /// Its part of a scope's hold.
     share: Option<Arc<Share>>,
@@ -106,7 +106,7 @@ impl Claim {
         if !self.is_held() {
             return None;
         }
-        self.core.store.entry(self.local.hold.owner)
+        self.engine.store.entry(self.local.hold.owner)
     }
 
     /// How it is held: alone, as reader or writer, as one of so many permits.
@@ -155,13 +155,13 @@ impl Claim {
 }
 
 impl Claim {
-    pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
-        Self { core, local, share: None }
+    pub(crate) fn new(engine: Arc<Engine>, local: Local) -> Self {
+        Self { engine, local, share: None }
     }
 
     /// Whether this is the process that was granted it.
     pub(crate) fn is_here(&self) -> bool {
-        self.core.is_here()
+        self.engine.is_here()
     }
 
     /// Whether its guard has not been given back.
@@ -204,11 +204,11 @@ impl Claim {
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
         check_ttl("ttl", ttl)?;
         self.check_here()?;
-        self.core.extend(&self.local, ttl).await
+        self.engine.extend(&self.local, ttl).await
     }
 
     pub(crate) fn runtime(&self) -> &RuntimeHandle {
-        &self.core.runtime
+        &self.engine.runtime
     }
 
     /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
@@ -217,18 +217,18 @@ impl Claim {
             return true;
         }
         let left = || self.share.as_ref().is_some_and(|share| share.has_left());
-        !left() && self.core.ended(&self.local).await && !left()
+        !left() && self.engine.ended(&self.local).await && !left()
     }
 }
 
 impl Guard {
-    pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
-        Self { claim: Claim::new(core, local), released: false }
+    pub(crate) fn new(engine: Arc<Engine>, local: Local) -> Self {
+        Self { claim: Claim::new(engine, local), released: false }
     }
 
     /// One of several guards of a scope's hold.
-    pub(crate) fn shared(core: Arc<Core>, local: Local, share: Share) -> Self {
-        Self { claim: Claim { core, local, share: Some(Arc::new(share)) }, released: false }
+    pub(crate) fn shared(engine: Arc<Engine>, local: Local, share: Share) -> Self {
+        Self { claim: Claim { engine, local, share: Some(Arc::new(share)) }, released: false }
     }
 
     /// A read-only handle of this guard for somebody else: a task that writes, a signal that fires when the lock is lost.
@@ -255,18 +255,19 @@ impl Guard {
                 Released::AlreadyLost
             };
         }
-        let Claim { core, local, .. } = &self.claim;
-        core.events
+        let Claim { engine, local, .. } = &self.claim;
+        engine
+            .events
             .emit(|| Event::released(local.hold.lock.name(), local.token, local.hold.held_for()));
         // A hold that is passed on inside has another cap.
         let cap = local.hold.cap();
-        let given_up = core.give_up(local);
+        let given_up = engine.give_up(local);
         // Another thread may have found the loss, and told it, after it was looked for.
         let lost = !local.hold.is_held_under(cap);
         let released = match given_up {
             GivenUp::Passed => Released::Released,
-            GivenUp::Free(hold) => core.free(hold).await,
-            GivenUp::HandedOver(hold, batch) => core.hand_over(hold, batch).await,
+            GivenUp::Free(hold) => engine.free(hold).await,
+            GivenUp::HandedOver(hold, batch) => engine.hand_over(hold, batch).await,
             GivenUp::NotMine => Released::AlreadyLost,
         };
         if lost { Released::AlreadyLost } else { released }
@@ -285,12 +286,12 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let ends = !self.released && self.is_here() && self.claim.leave();
         if ends {
-            let Claim { core, local, .. } = &self.claim;
-            core.events.emit(|| {
+            let Claim { engine, local, .. } = &self.claim;
+            engine.events.emit(|| {
                 Event::released(local.hold.lock.name(), local.token, local.hold.held_for())
             });
             // A message to the cleanup task: a drop never blocks, and works outside of a runtime.
-            core.abandon(local);
+            engine.abandon(local);
         }
     }
 }

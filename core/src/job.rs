@@ -128,11 +128,11 @@ impl Job {
         let job = self.clone();
         Pending::new(async move {
             let request = job.request()?;
-            let core = job.client.core();
-            let begun = core.start_run(job.key.clone(), request).await;
+            let engine = job.client.engine();
+            let begun = engine.start_run(job.key.clone(), request).await;
             let begun = begun.map_err(|error| error.with("name", job.name()))?;
             Ok(begun.map(|begun| {
-                let claim = Claim::new(core.clone(), begun.local());
+                let claim = Claim::new(engine.clone(), begun.local());
                 Run { claim: RunClaim { claim, instant: begun.instant }, begun }
             }))
         })
@@ -167,7 +167,7 @@ impl Job {
     /// The last run, as the store remembers it.
     pub async fn inspect(&self) -> Result<Option<JobState>> {
         self.request()?;
-        self.client.core().job_state(&self.key).await
+        self.client.engine().job_state(&self.key).await
     }
 
     fn request(&self) -> Result<JobRequest> {

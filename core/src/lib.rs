@@ -35,6 +35,7 @@ pub mod blocking;
 mod client;
 pub mod driver;
 mod elect;
+mod engine;
 mod error;
 mod event;
 pub mod facade;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::algorithm::{Core, Counts, LockId, Member, Request, Wait};
 use crate::client::Client;
+use crate::engine::{Counts, Engine, LockId, Member, Request, Wait};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::{Claim, Guard, Pending};
@@ -185,7 +185,7 @@ impl Lock {
     pub(crate) fn try_in_time(&self) -> Pending<Option<Guard>> {
         let lock = self.clone();
         Pending::new(async move {
-            match lock.attempt(Wait::of(lock.options.wait, &*lock.core().runtime)).await {
+            match lock.attempt(Wait::of(lock.options.wait, &*lock.engine().runtime)).await {
                 Err(error) if error.is_held() => Ok(None),
                 tried => tried,
             }
@@ -195,7 +195,7 @@ impl Lock {
     fn acquire_for(&self, wait: Option<Duration>) -> Pending<Guard> {
         let lock = self.clone();
         Pending::new(async move {
-            let guard = lock.attempt(Wait::of(wait, &*lock.core().runtime)).await?;
+            let guard = lock.attempt(Wait::of(wait, &*lock.engine().runtime)).await?;
             guard.ok_or_else(|| {
                 Error::new(Code::Timeout, "the lock is held by somebody else, and the wait is zero")
                     .with("name", &*lock.name)
@@ -236,12 +236,12 @@ impl Lock {
 
     /// The holders of the lock and its waiters. Changes nothing.
     pub async fn inspect(&self) -> Result<LockState> {
-        self.core().inspect(&self.lock_id(self.key()?)).await
+        self.engine().inspect(&self.lock_id(self.key()?)).await
     }
 
     /// Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed.
     pub async fn is_locked(&self) -> Result<bool> {
-        self.core().is_locked(&self.lock_id(self.key()?)).await
+        self.engine().is_locked(&self.lock_id(self.key()?)).await
     }
 
     pub(crate) async fn break_holds(
@@ -250,25 +250,25 @@ impl Lock {
         reason: &str,
     ) -> Result<Vec<HolderView>> {
         let lock = self.lock_id(self.key()?);
-        let broken = self.core().break_lock(&lock, token, reason).await;
+        let broken = self.engine().break_lock(&lock, token, reason).await;
         broken.map_err(|error| error.with("name", &*self.name))
     }
 
-    fn core(&self) -> &Arc<Core> {
-        self.client.core()
+    fn engine(&self) -> &Arc<Engine> {
+        self.client.engine()
     }
 
     async fn attempt(&self, wait: Wait) -> Result<Option<Guard>> {
-        let (core, lock, request) = (self.core(), self.lock_id(self.key()?), self.request());
+        let (engine, lock, request) = (self.engine(), self.lock_id(self.key()?), self.request());
         let guard = match &self.scope {
             None => {
-                let local = core.acquire(&lock, request, wait).await;
-                local.map(|local| local.map(|local| Guard::new(core.clone(), local)))
+                let local = engine.acquire(&lock, request, wait).await;
+                local.map(|local| local.map(|local| Guard::new(engine.clone(), local)))
             }
             Some(scope) => {
-                let entered = core.enter(scope, &lock, request, wait).await;
+                let entered = engine.enter(scope, &lock, request, wait).await;
                 entered.map(|entered| {
-                    entered.map(|(local, share)| Guard::shared(core.clone(), local, share))
+                    entered.map(|(local, share)| Guard::shared(engine.clone(), local, share))
                 })
             }
         };
@@ -278,7 +278,7 @@ impl Lock {
     /// Refuses `fair=true` on a store without order. The default is not refused.
     fn check_order(&self) -> Result<()> {
         if self.options.fair == Some(true)
-            && let Some(why) = self.core().store.capabilities().unordered
+            && let Some(why) = self.engine().store.capabilities().unordered
         {
             let message = format!("`fair: true` cannot be had here: {why}; leave it out");
             return Err(Error::new(Code::Unsupported, message));
@@ -309,7 +309,7 @@ impl Lock {
         match &self.options.dialect {
             Dialect::Auto => Ok(LockKey::new(self.full.clone())),
             dialect => {
-                let capabilities = self.core().store.capabilities();
+                let capabilities = self.engine().store.capabilities();
                 if !capabilities.dialects.contains(&dialect.word()) {
                     return Err(Error::new(
                         Code::Unsupported,

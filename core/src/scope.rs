@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::algorithm::Counts;
 use crate::client::Client;
+use crate::engine::Counts;
 use crate::lock::Lock;
 
 /// Where reentrancy ends: a lock held in a scope is entered again by anybody who has the scope, without a round trip, with

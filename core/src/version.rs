@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::algorithm::{Core, UpdateRequest};
+use crate::algorithm::UpdateRequest;
 use crate::client::Client;
+use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
 use crate::options::{Options, full_name};
 use crate::port::{CellKey, Change, Family, Look, OwnerId, Swap, Version};
@@ -120,7 +121,7 @@ impl Versioned {
 
     /// The value and its version; `None` if there is none.
     pub async fn read<T: DeserializeOwned>(&self) -> Result<Option<Snapshot<T>>> {
-        let look = self.core()?.look(&self.key()).await?;
+        let look = self.engine()?.look(&self.key()).await?;
         self.snapshot(&look)
     }
 
@@ -153,9 +154,9 @@ impl Versioned {
         T: Serialize + DeserializeOwned,
         F: FnMut(Option<T>) -> Option<T>,
     {
-        let core = self.core()?;
+        let engine = self.engine()?;
         let mut made = None;
-        let version = core
+        let version = engine
             .update(&self.key(), self.request(), |text| {
                 let before = text.map(|text| self.parse(text)).transpose()?;
                 made = change(before);
@@ -170,14 +171,14 @@ impl Versioned {
         expected: Option<Version>,
         value: Option<Arc<str>>,
     ) -> Result<Swapped<T>> {
-        let core = self.core()?;
+        let engine = self.engine()?;
         // By this the cell tells whether a change whose answer was lost has been made.
-        let writer = OwnerId::draw(&*core.runtime);
+        let writer = OwnerId::draw(&*engine.runtime);
         let (key, keep) = (self.key(), self.options.keep);
         let mut change = Change { key, expected, writer, value, keep };
         loop {
-            let until = core.runtime.now() + self.options.timeout;
-            match core.swap(&change, until).await.map_err(|failure| failure.error)? {
+            let until = engine.runtime.now() + self.options.timeout;
+            match engine.swap(&change, until).await.map_err(|failure| failure.error)? {
                 Swap::Done { version, .. } => return Ok(Swapped::Done(version)),
                 // A value that was deleted a while ago is none, as far as the caller can see.
                 Swap::Other(Look { cell: Some(cell), .. })
@@ -192,7 +193,7 @@ impl Versioned {
 
     /// Pauses before the next try of an update that a binding drives; fails after too many tries.
     pub(crate) async fn back_off(&self, tries: u32) -> Result<()> {
-        self.core()?.rest(&self.key(), self.request(), tries).await
+        self.engine()?.rest(&self.key(), self.request(), tries).await
     }
 
     /// Where it lies.
@@ -208,12 +209,12 @@ impl Versioned {
         }
     }
 
-    fn core(&self) -> Result<&Arc<Core>> {
+    fn engine(&self) -> Result<&Arc<Engine>> {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
         self.options.check()?;
-        Ok(self.client.core())
+        Ok(self.client.engine())
     }
 
     fn request(&self) -> UpdateRequest {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::core::Core;
+use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
 use crate::port::backoff::Backoff;
 use crate::port::{
@@ -25,7 +25,7 @@ pub(crate) struct UpdateRequest {
     pub patience: Duration,
 }
 
-impl Core {
+impl Engine {
     fn cells(&self, key: &CellKey) -> Result<Cells<'_>> {
         if key.table.is_some() && !self.store.capabilities().own_tables {
             let message = "only on PostgreSQL (`postgres://`), MySQL and SQLite a version can lie in a table of your own; leave `on_table` out";

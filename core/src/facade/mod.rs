@@ -100,7 +100,7 @@ struct FacadeState {
 impl Facade {
     /// Puts a client behind numbers.
     pub fn new(client: Client) -> Self {
-        let runtime = client.core().runtime.clone();
+        let runtime = client.engine().runtime.clone();
         Self { client, runtime, shared: Arc::default() }
     }
 

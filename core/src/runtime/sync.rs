@@ -16,11 +16,6 @@ impl<T> Mutex<T> {
         Self(imp::Mutex::new(value))
     }
 
-    /// The value that it guards, for a caller that has the mutex alone.
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
     pub(crate) fn lock(&self) -> imp::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -59,13 +54,6 @@ pub(crate) mod searched {
                 Self::Searched(shuttle::sync::Mutex::new(value))
             } else {
                 Self::Threads(std::sync::Mutex::new(value))
-            }
-        }
-
-        pub(crate) fn get_mut(&mut self) -> LockResult<&mut T> {
-            match self {
-                Self::Threads(mutex) => mutex.get_mut(),
-                Self::Searched(mutex) => mutex.get_mut(),
             }
         }
 

@@ -10,9 +10,7 @@ use futures_util::future::{Either, select};
 
 use super::record::{Record, Status};
 use super::runs::InProgress;
-use crate::algorithm::cohort::Local;
-use crate::algorithm::core::Core;
-use crate::algorithm::hold::Hold;
+use crate::engine::{Engine, Hold, Local};
 use crate::event::Event;
 use crate::port::backoff::Backoff;
 use crate::port::{Change, Instant, Swap};
@@ -64,7 +62,7 @@ struct Order {
 
 /// A run that has begun. Dropping it marks it as failed; before it was taken, it takes it back.
 pub(crate) struct Begun {
-    core: Arc<Core>,
+    engine: Arc<Engine>,
     pub hold: Arc<Hold>,
     /// The scheduled instant, in µs since 1970.
     pub instant: u64,
@@ -98,7 +96,7 @@ impl Begun {
 
     fn tell(&mut self, ending: Ending, reply: Option<oneshot::Sender<Released>>) {
         let Some(order) = self.order.take() else { return };
-        if !self.core.is_here() {
+        if !self.engine.is_here() {
             // Its keeper is in the process that forked this one.
             return mem::forget(order);
         }
@@ -117,7 +115,7 @@ impl Drop for Begun {
 
 /// Marks how one run ends.
 pub(super) struct Keeper {
-    pub(super) core: Arc<Core>,
+    pub(super) engine: Arc<Engine>,
     pub(super) hold: Arc<Hold>,
     /// The next change, but for its value.
     pub(super) change: Change,
@@ -130,21 +128,21 @@ impl Keeper {
     /// Sets itself to work.
     pub(super) fn begin(self, in_progress: InProgress) -> Begun {
         let (sender, receiver) = oneshot::channel();
-        let (core, hold, instant) = (self.core.clone(), self.hold.clone(), self.record.instant);
+        let (engine, hold, instant) = (self.engine.clone(), self.hold.clone(), self.record.instant);
         hold.serve(RUN);
         let taken = Arc::<Taken>::default();
         let told = taken.clone();
-        let runtime = self.core.runtime.clone();
+        let runtime = self.engine.runtime.clone();
         runtime.spawn(Box::pin(async move {
             self.keep(receiver, told).await;
             drop(in_progress);
         }));
-        Begun { core, hold, instant, taken, order: Some(sender) }
+        Begun { engine, hold, instant, taken, order: Some(sender) }
     }
 
     /// Until it is told how the run ended, or the client closes.
     async fn keep(mut self, order: oneshot::Receiver<Order>, taken: Arc<Taken>) {
-        let closing = self.core.runs.closing();
+        let closing = self.engine.runs.closing();
         let order = match select(order, closing).await {
             Either::Left((Ok(order), _)) => order,
             Either::Left((Err(_), _)) => return,
@@ -159,16 +157,16 @@ impl Keeper {
     /// Marks how the run ended, and frees the job's lock.
     pub(super) async fn end(&mut self, ending: Ending) -> Released {
         let released = self.mark(ending).await;
-        self.core.free_run(&self.hold).await;
+        self.engine.free_run(&self.hold).await;
         released
     }
 
     /// Marks how the run ended, if what lies there is still its own.
     async fn mark(&mut self, ending: Ending) -> Released {
-        let runtime = self.core.runtime.clone();
+        let runtime = self.engine.runtime.clone();
         if ending != Ending::TakenBack {
             let hold = &self.hold;
-            self.core
+            self.engine
                 .events
                 .emit(|| Event::released(hold.lock.name(), hold.token, hold.held_for()));
         }
@@ -176,7 +174,7 @@ impl Keeper {
         let (until, value) = match ending {
             Ending::TakenBack => (runtime.now() + PATIENCE, self.before.clone()),
             // Its lease has ended: it may have been run again since, and is not told to have been the one.
-            _ if !held && !self.core.is_closed() => return Released::AlreadyLost,
+            _ if !held && !self.engine.is_closed() => return Released::AlreadyLost,
             Ending::Succeeded => (self.hold.deadline(), Some(self.record.ended(Status::Succeeded))),
             Ending::Failed => (self.hold.deadline(), Some(self.record.ended(Status::Failed))),
         };
@@ -192,7 +190,7 @@ impl Keeper {
                 None => {}
             }
             let now = runtime.now();
-            if now >= until || self.core.runs.is_over() {
+            if now >= until || self.engine.runs.is_over() {
                 return Released::Unconfirmed;
             }
             runtime.sleep_until((now + backoff.next()).min(until)).await;
@@ -201,7 +199,7 @@ impl Keeper {
 
     /// The outcome of the next change, if it is known.
     async fn swap(&self, until: Instant) -> Option<Swap> {
-        match self.core.swap(&self.change, until).await {
+        match self.engine.swap(&self.change, until).await {
             Ok(swap) => Some(swap),
             Err(failure) => {
                 tracing::debug!(target: "fencelock", error = %failure.error, "a job's record could not be changed");

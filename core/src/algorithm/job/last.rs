@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::record::{Record, Status};
-use crate::algorithm::core::Core;
-use crate::algorithm::lock_id::LockId;
+use crate::engine::Engine;
+use crate::engine::LockId;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::port::{CellKey, Look};
 
-impl Core {
+impl Engine {
     /// The last run as its cell records it; of one in progress, whether it still has the lock.
     pub(super) async fn last_run(&self, key: &CellKey) -> Result<(Look, Option<Record>)> {
         let mut look = self.look(key).await?;

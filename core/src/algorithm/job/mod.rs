@@ -20,11 +20,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use super::attempt::Attempt;
-use super::core::Core;
-use super::hold::{Hold, Request, deadline};
-use super::lock_id::LockId;
-use super::reason::too_late;
+use crate::engine::{Attempt, Engine, Hold, LockId, Request, deadline, too_late};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::port::backoff::Backoff;
@@ -152,7 +148,7 @@ fn due(look: &Look, last: Option<&Record>, request: &JobRequest) -> Result<Resul
     Ok(skipped.map_or(Ok(due), Err))
 }
 
-impl Core {
+impl Engine {
     /// Starts the job's run that is due, or says why there is none.
     ///
     /// The request runs on by itself: if the caller does not stay for the run, it is taken back.
@@ -168,11 +164,11 @@ impl Core {
         loop {
             let Some(in_progress) = self.runs.begin() else { return Err(Error::closed()) };
             let (mut sender, receiver) = oneshot::channel();
-            let (core, asked, request) = (self.clone(), key.clone(), request.clone());
+            let (engine, asked, request) = (self.clone(), key.clone(), request.clone());
             let told = unheard.clone();
             self.runtime.spawn(Box::pin(async move {
                 let stay = Stay { asker: &mut sender, until, unheard: &told };
-                let begun = core.begin_run(&asked, &request, in_progress, stay).await;
+                let begun = engine.begin_run(&asked, &request, in_progress, stay).await;
                 // Whoever does not stay for it drops it, which takes it back.
                 let _ = sender.send(begun);
             }));
@@ -249,7 +245,7 @@ impl Core {
         }
     }
 
-    /// Takes the job's lock if it is free. It has no cohort: a run is never handed on.
+    /// Takes the job's lock if it is free. It has no line: a run is never handed on.
     async fn take_job_lock(
         self: &Arc<Self>,
         key: &CellKey,
@@ -291,7 +287,7 @@ impl Core {
                 }
             };
             let mut keeper = Box::new(Keeper {
-                core: self.clone(),
+                engine: self.clone(),
                 hold: hold.clone(),
                 change: Change { expected: Some(version), ..change },
                 record: Record { started: Some(since), ..record },

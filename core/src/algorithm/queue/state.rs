@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::hold::deadline;
 use super::own::{Consequence, Own, Stage};
+use crate::engine::deadline;
 use crate::port::failures::Failures;
 use crate::port::left_owners::LeftOwners;
 use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId};

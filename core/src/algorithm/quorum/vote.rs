@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::hold::deadline;
 use super::fanout::Fanout;
 use super::no_majority;
 use super::node_set::NodeSet;
@@ -11,6 +10,7 @@ use super::stragglers::Stragglers;
 use super::tally::kept;
 use super::voters::{QuorumHold, Voters};
 use super::waiters::queued;
+use crate::engine::deadline;
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::limits::TOMBSTONE_LIFE;

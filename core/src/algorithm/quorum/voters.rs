@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use futures_util::future::select;
 
-use super::super::hold::deadline;
 use super::no_permits;
 use super::node::Node;
 use super::node_set::NodeSet;
 use super::proposal::Proposal;
 use super::stragglers::{Leftover, Stragglers};
 use super::waiters::Waiters;
+use crate::engine::deadline;
 use crate::error::{Code, Error};
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::hold::deadline;
+use crate::engine::deadline;
 use crate::port::{Instant, LockKey, OwnerId};
 
 /// Names a session of one client.

@@ -1,11 +1,11 @@
 //! Looking at a lock without changing anything.
 
-use super::core::Core;
-use super::lock_id::LockId;
+use super::Engine;
+use super::request::LockId;
 use crate::error::{Error, Result};
 use crate::port::{Action, LockState, Outcome, OwnerId};
 
-impl Core {
+impl Engine {
     /// Whether anybody holds it.
     pub(crate) async fn is_locked(&self, lock: &LockId) -> Result<bool> {
         Ok(!self.look_at(lock, Action::Peek).await?.holders.is_empty())
@@ -15,7 +15,7 @@ impl Core {
     pub(crate) async fn inspect(&self, lock: &LockId) -> Result<LockState> {
         let mut state = self.look_at(lock, Action::Read).await?;
         let now = self.runtime.now();
-        state.waiters.extend(self.cohorts.lock().in_line(lock, now));
+        state.waiters.extend(self.table.lock().lines.waiters(lock, now));
         Ok(state)
     }
 

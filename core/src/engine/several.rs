@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
-use super::acquire::{Asked, Wait};
+use super::Engine;
+use super::acquire::Asked;
 use super::attempt::conflict;
-use super::cohort::{Admission, Local};
-use super::core::Core;
-use super::floors::is_behind;
-use super::hold::{Request, Tokens};
-use super::lock_id::LockId;
+use super::hold::Tokens;
+use super::line::{Entered, Local};
 use super::reason::{Reason, behind, too_late};
+use super::request::{LockId, Request, Wait};
+use super::table::is_behind;
 use crate::error::{Code, Error, Result};
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -27,7 +27,7 @@ pub(crate) struct Member {
     pub request: Request,
 }
 
-impl Core {
+impl Engine {
     /// Gets all of them, in the order of their names, or none: `None` if the caller does not wait and one is not free.
     pub(crate) async fn acquire_all(
         self: &Arc<Self>,
@@ -40,7 +40,7 @@ impl Core {
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
             Either::Right(((), work)) => {
-                let line = |member: &Member| self.cohorts.lock().reason_of(&member.lock);
+                let line = |member: &Member| self.table.lock().lines.reason_of(&member.lock);
                 let trouble = members.iter().filter_map(line).find(|why| why.trouble().is_some());
                 drop(work);
                 Err(trouble.unwrap_or_else(|| std::mem::take(&mut *known.lock())).into_error(&[]))
@@ -91,7 +91,7 @@ impl Core {
             // in the token.
             let stands = |local: &Local| {
                 let hold = &local.hold;
-                hold.is_held() && self.floors.of(&hold.lock.key) <= hold.newest_token()
+                hold.is_held() && self.table.lock().floor(&hold.lock.key) <= hold.newest_token()
             };
             if won.iter().all(stands) {
                 return Ok(Some(ScopeGuard::into_inner(won)));
@@ -105,20 +105,21 @@ impl Core {
     async fn take_as_one(self: &Arc<Self>, members: &[Member], by: Asked) -> AsOne {
         let asked = PendingAttempts { attempts: Vec::new(), doubtful: false };
         let mut asked = guard(asked, |asked| self.take_back(asked));
-        let now = || self.runtime.now();
+        let now = self.runtime.now();
+        let mut floors = Vec::new();
         for Member { lock, request } in members {
-            if !matches!(self.cohorts.lock().enter(lock, request, false, now), Admission::Lead) {
+            let mut table = self.table.lock();
+            if !matches!(table.lines.enter(lock, request, false, || now), Entered::Leading) {
                 return AsOne::Occupied;
             }
             let owner = OwnerId::draw(&*self.runtime);
-            let asks = self.renewer.ask(owner, lock.clone(), request.clone());
+            let floor = table.ask(owner, lock, request, now);
             asked.attempts.push((lock, owner, request.ttl));
-            if !asks {
-                return AsOne::Failed(Error::closed());
+            match floor {
+                Some(floor) => floors.push(floor),
+                None => return AsOne::Failed(Error::closed()),
             }
         }
-        let floors: Vec<_> =
-            members.iter().map(|member| self.floors.of(&member.lock.key)).collect();
         let asks = members.iter().zip(&asked.attempts).zip(&floors);
         let steps = asks.map(|((member, (lock, owner, _)), floor)| {
             lock.step(*owner, Action::Take(member.request.take(false, *floor)))
@@ -133,9 +134,10 @@ impl Core {
             if is_behind(token, floor) {
                 return AsOne::Failed(behind(token, floor).with("name", lock.as_str()));
             }
-            self.floors.saw(&lock.key, token);
             let tokens = Tokens { first: token, count: drawn };
-            holds.extend(self.renewer.granted(*owner, tokens, sent, left));
+            let mut table = self.table.lock();
+            table.saw(&lock.key, token);
+            holds.extend(table.granted(*owner, tokens, sent, left, self.runtime.now()));
         }
         if holds.len() < members.len() {
             asked.doubtful = answers.iter().any(may_hold);
@@ -154,7 +156,7 @@ impl Core {
             if asked.doubtful {
                 self.leave_later(lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
             } else {
-                self.renewer.remove(owner);
+                self.table.lock().forget(owner);
             }
             self.pass_leadership(lock, None);
         }

@@ -3,9 +3,9 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use super::hold::{Request, Tokens};
-use super::lock_id::LockId;
-use super::next_look::{LONGEST_REST, SHORTEST_REST, aligned, ticket_rest};
+use super::due::{LONGEST_REST, SHORTEST_REST, aligned, ticket_rest};
+use super::hold::Tokens;
+use super::request::{LockId, Request};
 use crate::fence::Token;
 use crate::port::{Instant, Outcome, OwnerId};
 
@@ -13,64 +13,60 @@ use crate::port::{Instant, Outcome, OwnerId};
 const FIRST_POLL: Duration = Duration::from_millis(10);
 
 /// An attempt to become a hold.
-pub(super) struct PendingAttempt {
-    pub(super) owner: OwnerId,
-    pub(super) lock: LockId,
-    pub(super) request: Request,
+pub(super) struct Pending {
+    pub owner: OwnerId,
+    pub lock: LockId,
+    pub request: Request,
     /// Tokens asked for: the request may change with the waiter, this does not.
-    pub(super) block: u32,
+    pub block: u32,
     /// The furthest end that was ever asked for, answered or not.
-    pub(super) asked: Instant,
-    pub(super) progress: Progress,
+    pub asked: Instant,
+    pub progress: Progress,
     /// The waker of the task that waits for the ticket to become something else.
-    pub(super) waiter: Option<Waker>,
-    /// Whether a grant came too late, and the waiter has not been told.
-    pub(super) late: bool,
+    pub waiter: Option<Waker>,
+    /// Whether a grant came too late, and the waiter does not know yet.
+    pub late: bool,
 }
 
 pub(super) enum Progress {
     /// The Take is under way. A push may overtake its answer.
     Asked {
         early: Option<(Tokens, Duration)>,
-        /// The lock was told to be open meanwhile.
+        /// Whether a notice said meanwhile that the lock is open.
         opened: bool,
     },
     /// In the queue.
-    Waiting(WaitState),
+    Waiting {
+        /// The sending of the newest request that was answered "still waiting": a push's lease counts from it.
+        base: Instant,
+        /// The lock's counter in that answer: an older push is no grant of this wait.
+        last: Token,
+        /// The rest before the next look at a foreign holder.
+        poll: Duration,
+    },
     /// The store does not know the ticket any more.
     Gone,
-}
-
-pub(super) struct WaitState {
-    /// The sending of the newest request that was answered "still waiting": what a push's lease is counted from.
-    pub(super) base: Instant,
-    /// The lock's counter in that answer: an older push is no grant of this wait.
-    pub(super) last: Token,
-    /// The rest before the next look at a foreign holder.
-    pub(super) poll: Duration,
 }
 
 /// The consequences of a "still waiting".
 pub(super) struct Queued {
     /// A grant that was pushed before the answer came.
-    pub(super) early: Option<(Tokens, Duration)>,
+    pub early: Option<(Tokens, Duration)>,
     /// When the ticket is looked at again.
-    pub(super) look: Instant,
+    pub look: Instant,
 }
 
 /// The meaning of a pushed grant.
 pub(super) enum Push {
-    /// The answer to the Take decides.
-    Kept,
-    /// It is no grant of this wait.
-    Stale,
+    /// It changes nothing: the answer to the Take decides, or it is no grant of this wait.
+    Ignored,
     /// Too little is left of it to begin with: a Refresh renews it first.
     RenewFirst,
     /// The lock is granted, for a lease that counts from `since`.
     Granted { since: Instant },
 }
 
-impl PendingAttempt {
+impl Pending {
     /// The Take goes out at `now`.
     pub(super) fn new(owner: OwnerId, lock: LockId, request: Request, now: Instant) -> Self {
         let progress = Progress::Asked { early: None, opened: false };
@@ -86,17 +82,17 @@ impl PendingAttempt {
 
     /// The store does not know its ticket any more. A Take that is under way says so itself.
     pub(super) fn gone(&mut self) {
-        if let Progress::Waiting(_) = self.progress {
+        if let Progress::Waiting { .. } = self.progress {
             self.progress = Progress::Gone;
             self.wake();
         }
     }
 
-    /// The lock was told to be open. True if the answer to the Take is awaited, which is acted on then.
-    pub(super) fn opened_early(&mut self) -> bool {
-        let Progress::Asked { opened, .. } = &mut self.progress else { return false };
+    /// The lock is open. False if the answer to the Take is awaited, which acts on it then.
+    pub(super) fn opened(&mut self) -> bool {
+        let Progress::Asked { opened, .. } = &mut self.progress else { return true };
         *opened = true;
-        true
+        false
     }
 
     /// The store has answered a request sent at `sent` with "still waiting". `None`: the answer says nothing new.
@@ -110,13 +106,13 @@ impl PendingAttempt {
         let (mut early, mut poll, mut look_now) = (None, FIRST_POLL, false);
         match &mut self.progress {
             Progress::Asked { early: kept, opened } => (early, look_now) = (kept.take(), *opened),
-            Progress::Waiting(queue) if sent < queue.base => return None,
-            Progress::Waiting(queue) => poll = queue.poll,
+            Progress::Waiting { base, .. } if sent < *base => return None,
+            Progress::Waiting { poll: before, .. } => poll = *before,
             Progress::Gone => return None,
         }
         let mut look = aligned(now, ticket_rest(&self.request));
         if ahead == 0 {
-            // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
+            // The head looks again when the holder's lease ends; at a foreign holder, which notifies nobody, sooner.
             if foreign {
                 let most =
                     left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
@@ -125,24 +121,23 @@ impl PendingAttempt {
             }
             look = left.map_or(look, |left| look.min(now + left.max(SHORTEST_REST)));
         }
-        self.progress = Progress::Waiting(WaitState { base: sent, last, poll });
+        self.progress = Progress::Waiting { base: sent, last, poll };
         Some(Queued { early, look: if look_now { now } else { look } })
     }
 
     /// A grant was pushed. It counts if this attempt waits and the grant is newer than its last "still waiting".
     pub(super) fn pushed(&mut self, tokens: Tokens, ttl: Duration, now: Instant) -> Push {
-        let queue = match &mut self.progress {
+        let (since, last) = match &mut self.progress {
             Progress::Asked { early, .. } => {
                 *early = Some((tokens, ttl));
-                return Push::Kept;
+                return Push::Ignored;
             }
-            Progress::Waiting(queue) => queue,
-            Progress::Gone => return Push::Stale,
+            Progress::Waiting { base, last, .. } => (*base, *last),
+            Progress::Gone => return Push::Ignored,
         };
-        if tokens.first <= queue.last {
-            return Push::Stale;
+        if tokens.first <= last {
+            return Push::Ignored;
         }
-        let since = queue.base;
         let left = (since + ttl).since(now);
         // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
         let fixed = !self.request.renew;

@@ -9,11 +9,9 @@ use std::time::Duration;
 use ::shuttle::{future, thread};
 use serde_json::Value;
 
-use super::super::core::Core;
-use super::super::hold::Request;
-use super::super::job::{JobRequest, Times};
-use super::super::{Local, Wait};
-use super::{Still, assert_free, check_pct, check_random, core, lock_id, release};
+use super::super::{Engine, Local, Request, Wait};
+use super::{Still, assert_free, check_pct, check_random, engine, lock_id, release};
+use crate::algorithm::{JobRequest, Times};
 use crate::driver::memory::Memory;
 use crate::port::{CellKey, Family, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -55,18 +53,18 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Whatever the threads won of the client that closes.
 type Kept = Arc<Mutex<Vec<Local>>>;
 
-async fn acquire(core: &Arc<Core>) -> Option<Local> {
+async fn acquire(engine: &Arc<Engine>) -> Option<Local> {
     let key = lock_id();
-    core.acquire(&key, Request::of_a_mutex(0), Wait::Forever).await.ok().flatten()
+    engine.acquire(&key, Request::of_a_mutex(0), Wait::Forever).await.ok().flatten()
 }
 
-async fn acquire_and_keep(core: Arc<Core>, kept: Kept) {
-    let won = acquire(&core).await;
+async fn acquire_and_keep(engine: Arc<Engine>, kept: Kept) {
+    let won = acquire(&engine).await;
     kept.lock().extend(won);
 }
 
-async fn ask_and_give_up(core: Arc<Core>) {
-    let mut acquire = Box::pin(acquire(&core));
+async fn ask_and_give_up(engine: Arc<Engine>) {
+    let mut acquire = Box::pin(acquire(&engine));
     let polled = poll_fn(|context| Poll::Ready(acquire.as_mut().poll(context))).await;
     assert!(!matches!(polled, Poll::Ready(Some(_))), "another one has it");
 }
@@ -81,7 +79,7 @@ fn locks(does: Does) {
     future::block_on(async move {
         let runtime: RuntimeHandle = Arc::new(Still::default());
         let memory = Memory::new();
-        let (closes, last) = (core(&memory, &runtime).await, core(&memory, &runtime).await);
+        let (closes, last) = (engine(&memory, &runtime).await, engine(&memory, &runtime).await);
         let elsewhere = matches!(does, Does::Waits | Does::IsServed | Does::GivesUp);
         let mut others = if elsewhere { acquire(&last).await } else { None };
         let held = if elsewhere || does == Does::Asks { None } else { acquire(&closes).await };
@@ -126,7 +124,7 @@ fn runs() {
     future::block_on(async {
         let runtime: RuntimeHandle = Arc::new(Still::default());
         let memory = Memory::new();
-        let (closes, last) = (core(&memory, &runtime).await, core(&memory, &runtime).await);
+        let (closes, last) = (engine(&memory, &runtime).await, engine(&memory, &runtime).await);
         let key = CellKey::new(Family::Job, "nightly");
         // It takes a while to be freed.
         let _held = acquire(&closes).await;

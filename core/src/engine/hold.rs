@@ -1,65 +1,13 @@
 //! One ownership on the store: what is known of its end, on the local clock.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
-use super::life::{Life, LifeFlag};
-use super::lock_id::LockId;
+use super::request::{LockId, Request};
 use crate::fence::Token;
-use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
-
-/// The parameters of an acquire, apart from how long it waits.
-#[derive(Clone, Debug)]
-pub(crate) struct Request {
-    /// How to hold it.
-    pub mode: Mode,
-    /// Of how many permits.
-    pub limit: u32,
-    /// The lease wanted.
-    pub ttl: Duration,
-    /// Whether the renewer renews it.
-    pub renew: bool,
-    /// The longest it may be held.
-    pub max_hold: Option<Duration>,
-    /// Leave the lock open at the end instead of handing it over (`fair: false`).
-    pub open: bool,
-    /// How often the hold may pass on inside this client.
-    pub local: u32,
-    /// The information about the client that asks, as JSON.
-    pub info: std::sync::Arc<str>,
-}
-
-impl Request {
-    /// The Take that asks the store for it.
-    pub(crate) fn take(&self, wait: bool, floor: Token) -> Take {
-        let Self { mode, limit, ttl, ref info, .. } = *self;
-        Take { mode, limit, ttl, wait, block: self.block(), floor, info: info.clone() }
-    }
-
-    /// Tokens to draw with a grant: one for every local holder.
-    pub(crate) fn block(&self) -> u32 {
-        if self.renew && self.mode.is_exclusive() { self.local + 1 } else { 1 }
-    }
-}
-
-#[cfg(test)]
-impl Request {
-    /// A mutex that is renewed, for tests.
-    pub(super) fn of_a_mutex(local: u32) -> Self {
-        Self {
-            mode: Mode::Exclusive,
-            limit: 1,
-            ttl: Duration::from_secs(30),
-            renew: true,
-            max_hold: None,
-            open: false,
-            local,
-            info: "{}".into(),
-        }
-    }
-}
+use crate::port::{Instant, Mode, OwnerId, RuntimeHandle};
 
 /// The tokens that were drawn with a grant.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +17,21 @@ pub(crate) struct Tokens {
     pub count: u32,
 }
 
-/// A hold as this client knows it. Shared by the cohort, the renewer and the present guard.
+/// An event that may have happened to a hold. Each happens once, and none is taken back.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Flag {
+    /// Its claim ended without a release.
+    Lost = 1,
+    /// The last local holder gave it up, and it is to be freed.
+    GivenUp = 2,
+    /// Its loss was reported.
+    LossReported = 4,
+    /// The store said that it is gone, so that there is nothing left to free.
+    Gone = 8,
+}
+
+/// A hold as this client knows it. Shared by the table and the present guard.
 ///
 /// The order of the fields matters: those that a renewal reads are in one cache line.
 #[repr(C)]
@@ -82,7 +44,8 @@ pub(crate) struct Hold {
     cap: AtomicU64,
     /// The furthest end that was ever asked for, answered or not.
     asked: AtomicU64,
-    life: Life,
+    /// The [`Flag`]s that are set.
+    flags: AtomicU8,
     pub renew: bool,
     /// How many tokens were drawn.
     pub block: u32,
@@ -138,7 +101,7 @@ impl Hold {
             ttl: AtomicU64::new(0),
             cap: AtomicU64::new(u64::MAX),
             asked: AtomicU64::new(0),
-            life: Life::default(),
+            flags: AtomicU8::new(0),
             present: AtomicU64::new(0),
             signal: Event::new(),
             since: AtomicU64::new(0),
@@ -146,6 +109,15 @@ impl Hold {
         hold.set_request(request, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
         hold
+    }
+
+    /// True for the first who sets it.
+    fn set(&self, flag: Flag) -> bool {
+        self.flags.fetch_or(flag as u8, Ordering::AcqRel) & flag as u8 == 0
+    }
+
+    fn has(&self, flag: Flag) -> bool {
+        self.flags.load(Ordering::Acquire) & flag as u8 != 0
     }
 
     /// The last of the tokens drawn with it: what the store's counter stood at.
@@ -224,30 +196,30 @@ impl Hold {
     /// Ends the claim; true for the first who does.
     pub(crate) fn lose(&self, gone: bool) -> bool {
         if gone {
-            self.life.end(LifeFlag::Gone);
+            self.set(Flag::Gone);
         }
-        let first = self.life.end(LifeFlag::Lost);
+        let first = self.set(Flag::Lost);
         self.tell();
         first
     }
 
     /// Whether its loss is still to be told; true for the first who asks.
     pub(crate) fn report_lost(&self) -> bool {
-        self.life.end(LifeFlag::LossReported)
+        self.set(Flag::LossReported)
     }
 
-    /// It is not renewed from now on. The renewer keeps it until the store has freed it, or the cleanup task is told to.
+    /// It is not renewed from now on. The table keeps it until the store has freed it, or the cleanup task is to.
     pub(crate) fn retire(&self) {
-        self.life.end(LifeFlag::GivenUp);
+        self.set(Flag::GivenUp);
     }
 
     /// Whether nobody claims it any more, nor will.
     pub(crate) fn is_over(&self) -> bool {
-        self.life.has(LifeFlag::GivenUp) || self.is_lost()
+        self.has(Flag::GivenUp) || self.is_lost()
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.life.has(LifeFlag::Lost)
+        self.has(Flag::Lost)
     }
 
     /// The hold serves another local hold from now on; 0: none any more.
@@ -267,7 +239,7 @@ impl Hold {
 
     /// Whether the store itself said that nothing is left.
     pub(crate) fn is_gone(&self) -> bool {
-        self.life.has(LifeFlag::Gone)
+        self.has(Flag::Gone)
     }
 
     /// Fires when the hold is lost or given up.

@@ -10,11 +10,9 @@ use event_listener::Event;
 use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
-use super::acquire::Wait;
-use super::cohort::Local;
-use super::core::Core;
-use super::hold::Request;
-use super::lock_id::LockId;
+use super::Engine;
+use super::line::Local;
+use super::request::{LockId, Request, Wait};
 use crate::error::{Code, Error, Result};
 use crate::runtime::sync::Mutex;
 
@@ -65,7 +63,7 @@ impl Share {
     }
 }
 
-impl Core {
+impl Engine {
     /// Gets the lock in a scope: at once if the scope holds it, else like anybody.
     pub(crate) async fn enter(
         self: &Arc<Self>,
@@ -118,7 +116,7 @@ impl Core {
     }
 }
 
-impl Core {
+impl Engine {
     /// Pushes the end of the scope's hold, as long as whoever enters is willing to wait.
     async fn extend_within(
         self: &Arc<Self>,

@@ -1,4 +1,4 @@
-//! Cohort and renewer under shuttle: the order of threads is searched at every lock. Time stands still here, so nothing but
+//! The table under shuttle: the order of threads is searched at every lock. Time stands still here, so nothing but
 //! wake-ups moves a waiter: one that is lost shows as a deadlock.
 
 mod closing;
@@ -12,10 +12,9 @@ use std::time::Duration;
 use ::shuttle::sync::atomic::{AtomicU64, Ordering};
 use ::shuttle::{future, thread};
 
-use super::core::Core;
-use super::hold::Request;
-use super::renewer::{Renewer, TicketEnd};
-use super::{GivenUp, LockId, Wait};
+use super::table::{Table, TicketEnd};
+use super::tick::rest;
+use super::{Engine, GivenUp, LockId, Request, Wait};
 use crate::driver::memory::Memory;
 use crate::event::Events;
 use crate::fence::Token;
@@ -92,33 +91,33 @@ fn lock_id() -> LockId {
     LockId { key: LockKey::new("x"), kind: Kind::Mutex }
 }
 
-async fn core(memory: &Memory, runtime: &RuntimeHandle) -> Arc<Core> {
+async fn engine(memory: &Memory, runtime: &RuntimeHandle) -> Arc<Engine> {
     let store = LeaseHandle::new(memory.store(runtime.clone()));
     let events = Events::new(None, runtime.clone());
-    Core::start(store, runtime.clone(), events).await.expect("memory connects")
+    Engine::start(store, runtime.clone(), events).await.expect("memory connects")
 }
 
-async fn release(core: &Arc<Core>, local: &super::Local) {
-    match core.give_up(local) {
+async fn release(engine: &Arc<Engine>, local: &super::Local) {
+    match engine.give_up(local) {
         GivenUp::Free(hold) => {
-            let _ = core.free(hold).await;
+            let _ = engine.free(hold).await;
         }
         GivenUp::HandedOver(hold, batch) => {
-            let _ = core.hand_over(hold, batch).await;
+            let _ = engine.hand_over(hold, batch).await;
         }
         GivenUp::Passed | GivenUp::NotMine => {}
     }
 }
 
 /// Nothing is held, queued or waited for on the store.
-async fn assert_free(core: &Core, lock: &LockId, runtime: &RuntimeHandle) {
+async fn assert_free(engine: &Engine, lock: &LockId, runtime: &RuntimeHandle) {
     let owner = OwnerId::draw(&**runtime);
     let step = lock.step(owner, Action::Read);
-    let Some(Ok(Outcome::State(state))) = core.store.step(vec![step]).await.pop() else {
+    let Some(Ok(Outcome::State(state))) = engine.store.step(vec![step]).await.pop() else {
         panic!("no state")
     };
     assert_eq!((state.holders.len(), state.waiters.len()), (0, 0));
-    assert_eq!(core.load(), (0, 0));
+    assert_eq!(engine.load(), (0, 0));
 }
 
 /// Whether one of the threads gives up on the way, and which.
@@ -137,9 +136,9 @@ fn world(local: u32, gives_up: GivesUp) {
         let runtime: RuntimeHandle = Arc::new(Still::default());
         let memory = Memory::new();
         let cores = [
-            core(&memory, &runtime).await,
-            core(&memory, &runtime).await,
-            core(&memory, &runtime).await,
+            engine(&memory, &runtime).await,
+            engine(&memory, &runtime).await,
+            engine(&memory, &runtime).await,
         ];
         let key = lock_id();
         let inside = Arc::new(AtomicU64::new(0));
@@ -147,13 +146,14 @@ fn world(local: u32, gives_up: GivesUp) {
         let threads: VecDeque<_> = (0..4)
             .map(|number: usize| {
                 let alone = gives_up == GivesUp::Alone && number == 0;
-                let (core, key) = (cores[if alone { 2 } else { number % 2 }].clone(), key.clone());
+                let (engine, key) =
+                    (cores[if alone { 2 } else { number % 2 }].clone(), key.clone());
                 let (inside, newest) = (inside.clone(), newest.clone());
                 thread::spawn(move || {
                     future::block_on(async {
                         if gives_up != GivesUp::Nobody && number == 0 {
                             // Polled once, dropped: whatever it had begun is taken back or inherited.
-                            let mut acquire = Box::pin(core.acquire(
+                            let mut acquire = Box::pin(engine.acquire(
                                 &key,
                                 Request::of_a_mutex(local),
                                 Wait::Forever,
@@ -163,11 +163,11 @@ fn world(local: u32, gives_up: GivesUp) {
                             })
                             .await;
                             if let std::task::Poll::Ready(Ok(Some(local))) = won {
-                                core.abandon(&local);
+                                engine.abandon(&local);
                             }
                             return;
                         }
-                        let held = core
+                        let held = engine
                             .acquire(&key, Request::of_a_mutex(local), Wait::Forever)
                             .await
                             .unwrap()
@@ -178,7 +178,7 @@ fn world(local: u32, gives_up: GivesUp) {
                             "tokens rise"
                         );
                         inside.fetch_sub(1, Ordering::SeqCst);
-                        release(&core, &held).await;
+                        release(&engine, &held).await;
                     });
                 })
             })
@@ -186,12 +186,12 @@ fn world(local: u32, gives_up: GivesUp) {
         for thread in threads {
             thread.join().unwrap();
         }
-        for core in &cores {
-            core.close(Duration::from_secs(1)).await;
+        for engine in &cores {
+            engine.close(Duration::from_secs(1)).await;
         }
-        let last = core(&memory, &runtime).await;
+        let last = engine(&memory, &runtime).await;
         assert_free(&last, &key, &runtime).await;
-        assert!(cores.iter().all(|core| core.load() == (0, 0)));
+        assert!(cores.iter().all(|engine| engine.load() == (0, 0)));
         last.close(Duration::ZERO).await;
     });
 }
@@ -217,47 +217,50 @@ fn a_waiter_that_gives_up_strands_nobody() {
     }
 }
 
-/// The renewer's task is woken by whatever becomes due while it goes to rest.
+/// The client's task is woken by whatever becomes due while it goes to rest.
 #[test]
 fn the_wheel_sleeps_through_nothing() {
     check_random(
         || {
             let runtime: RuntimeHandle = Arc::new(Still::default());
-            let renewer = Arc::new(Renewer::new(runtime.clone()));
+            let table = Arc::new(Mutex::new(Table::new(runtime.clone())));
             let owners = [OwnerId::draw(&*runtime), OwnerId::draw(&*runtime)];
             for owner in owners {
-                assert!(renewer.ask(owner, lock_id(), Request::of_a_mutex(0)));
+                let mut table = table.lock();
+                assert!(table.ask(owner, &lock_id(), &Request::of_a_mutex(0), NOW).is_some());
                 let queued = Outcome::Queued {
                     last: Token::default(),
                     left: None,
                     ahead: 0,
                     foreign: false,
                 };
-                renewer.queued(owner, NOW, &queued);
+                table.queued(owner, NOW, &queued, NOW);
             }
-            let opener = renewer.clone();
+            let opener = table.clone();
             let told = thread::spawn(move || {
-                assert!(opener.notice(&Notice::Open { owner: owners[0] }));
+                assert!(opener.lock().notice(&Notice::Open { owner: owners[0] }, NOW));
             });
-            let pusher = renewer.clone();
+            let pusher = table.clone();
             let granted = Notice::Granted {
                 owner: owners[1],
                 token: Token::new(7),
                 ttl: Duration::from_secs(5),
                 drawn: 1,
             };
-            let pushed = thread::spawn(move || assert!(pusher.notice(&granted)));
-            let waiting = renewer.clone();
+            let pushed = thread::spawn(move || assert!(pusher.lock().notice(&granted, NOW)));
+            let waiting = table.clone();
             let waiter = thread::spawn(move || {
                 future::block_on(async {
-                    let turn =
-                        std::future::poll_fn(|context| waiting.poll_turn(owners[1], context)).await;
+                    let turn = std::future::poll_fn(|context| {
+                        waiting.lock().poll_turn(owners[1], context)
+                    })
+                    .await;
                     assert!(matches!(turn, TicketEnd::Won(hold) if hold.token == Token::new(7)));
                 });
             });
             future::block_on(async {
-                assert!(!renewer.rest().await);
-                let work = renewer.collect();
+                assert!(!rest(&table, &runtime).await);
+                let work = table.lock().take_due(NOW);
                 assert_eq!(work.steps.first().map(|step| step.owner), Some(owners[0]));
             });
             for thread in [told, pushed, waiter] {

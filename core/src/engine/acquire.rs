@@ -1,45 +1,24 @@
-//! The way to a lock: stand in the line of this client, lead when it is your turn, give way when you leave.
+//! Acquires a lock: joins this client's local line; its head asks the store; a waiter that leaves promotes the next one.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
+use super::Engine;
 use super::attempt::Attempt;
-use super::cohort::{Admission, LineMessage, Local};
-use super::core::Core;
-use super::hold::{Hold, Request};
-use super::lock_id::LockId;
+use super::hold::Hold;
+use super::line::{Entered, Local, Turn};
 use super::reason::Reason;
+use super::request::{LockId, Request, Wait};
 use super::who_holds::shown;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::port::{Instant, Runtime};
+use crate::port::Instant;
 use crate::runtime::sync::Mutex;
-
-/// How long an acquire waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Not at all.
-    Try,
-    Until(Instant),
-    Forever,
-}
-
-impl Wait {
-    /// From now on so long; `None`: for ever.
-    pub(crate) fn of(wait: Option<Duration>, runtime: &dyn Runtime) -> Self {
-        match wait {
-            None => Self::Forever,
-            Some(Duration::ZERO) => Self::Try,
-            Some(wait) => Self::Until(runtime.now() + wait),
-        }
-    }
-}
 
 /// A number for an acquire, and when it began, for the events it causes.
 #[derive(Clone, Copy)]
@@ -48,7 +27,7 @@ pub(super) struct Asked {
     pub since: Instant,
 }
 
-impl Core {
+impl Engine {
     pub(super) fn ask(&self) -> Asked {
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         Asked { attempt, since: self.runtime.now() }
@@ -75,7 +54,7 @@ impl Core {
             Either::Left((result, _)) => result,
             Either::Right((holders, work)) => {
                 // Whoever stands behind another waiter of this client waits for the same store.
-                let line = self.cohorts.lock().reason_of(lock);
+                let line = self.table.lock().lines.reason_of(lock);
                 drop(work);
                 let reason = reason.lock().take().or(line).unwrap_or_default();
                 Err(reason.into_error(&holders).with("waited", shown(wait)))
@@ -96,11 +75,11 @@ impl Core {
         let mut in_line = false;
         let attempt = loop {
             let now = || self.runtime.now();
-            let entry = self.cohorts.lock().enter(lock, &request, waits, now);
-            let (number, turn) = match entry {
-                Admission::Refused => return Ok(None),
-                Admission::Lead => break None,
-                Admission::Line { number, turn } => (number, turn),
+            let entered = self.table.lock().lines.enter(lock, &request, waits, now);
+            let (number, turn) = match entered {
+                Entered::Refused => return Ok(None),
+                Entered::Leading => break None,
+                Entered::InLine { number, turn } => (number, turn),
             };
             if !std::mem::replace(&mut in_line, true) {
                 self.events.emit(|| Event::waiting(lock.as_str(), asked.attempt));
@@ -109,14 +88,14 @@ impl Core {
             let told = (&mut *in_place).await;
             drop(ScopeGuard::into_inner(in_place));
             match told.map_err(|_| Error::closed())? {
-                LineMessage::Lead(attempt) => break attempt,
-                LineMessage::Passed(local) if local.hold.is_held() => {
+                Turn::Lead(attempt) => break attempt,
+                Turn::Passed(local) if local.hold.is_held() => {
                     local.hold.serve(local.number);
                     return Ok(Some(self.received(local, asked)));
                 }
                 // Passed on in time, but looked at only after its end: that is no grant. It is still this one's turn.
-                LineMessage::Passed(local) if self.leads_after(&local) => break None,
-                LineMessage::Passed(_) => {}
+                Turn::Passed(local) if self.leads_after(&local) => break None,
+                Turn::Passed(_) => {}
             }
         };
         let mut attempt = match attempt {
@@ -147,8 +126,7 @@ impl Core {
 
     /// A hold that was won is at the front now.
     pub(super) fn install(self: &Arc<Self>, hold: Arc<Hold>, asked: Asked) -> Local {
-        self.floors.saw(&hold.lock.key, hold.newest_token());
-        let local = self.cohorts.lock().install(hold, self.runtime.now());
+        let local = self.table.lock().install(hold, self.runtime.now());
         self.received(local, asked)
     }
 
@@ -159,10 +137,10 @@ impl Core {
             let waited = self.runtime.now().since(asked.since);
             Event::granted(name, local.token).after(asked.attempt, waited)
         });
-        // Lost before there was a guard: nobody would clear the front later, and nobody was told.
+        // Lost before there was a guard: nobody would clear the front later, and the loss is not reported yet.
         if local.hold.is_lost() {
             self.clear_front(&local.hold);
-            self.tell_loss(&local.hold);
+            self.report_loss(&local.hold);
         }
         local
     }
@@ -170,33 +148,28 @@ impl Core {
     /// A hold that was passed on was lost before anybody looked at it. Whether whoever looks now leads in its place.
     fn leads_after(self: &Arc<Self>, local: &Local) -> bool {
         self.lose(&local.hold, false);
-        self.cohorts.lock().leads_after(local)
+        self.table.lock().lines.leads_after(local)
     }
 
     /// Nobody is at the front: the next in line leads, with the attempt under way if there is one; else it is cleaned up.
     pub(super) fn pass_leadership(self: &Arc<Self>, lock: &LockId, attempt: Option<Box<Attempt>>) {
-        let mut turn = LineMessage::Lead(attempt.filter(|attempt| attempt.inheritable()));
+        let mut turn = Turn::Lead(attempt.filter(|attempt| attempt.inheritable()));
         loop {
-            let next = self.cohorts.lock().next_leader(lock);
+            let next = self.table.lock().lines.next_leader(lock);
             let Some(next) = next else { return };
-            match next.tell(turn) {
+            match next.send(turn) {
                 Ok(()) => return,
                 Err(returned) => turn = returned,
             }
         }
     }
     /// A waiter leaves the line before its turn, and passes on whatever it was told meanwhile.
-    fn leave_line(
-        self: &Arc<Self>,
-        lock: &LockId,
-        number: u64,
-        mut turn: oneshot::Receiver<LineMessage<Box<Attempt>>>,
-    ) {
-        self.cohorts.lock().leave(lock, number);
+    fn leave_line(self: &Arc<Self>, lock: &LockId, number: u64, mut turn: oneshot::Receiver<Turn>) {
+        self.table.lock().lines.leave(lock, number);
         turn.close();
         match turn.try_recv() {
-            Ok(Some(LineMessage::Lead(attempt))) => self.pass_leadership(lock, attempt),
-            Ok(Some(LineMessage::Passed(local))) => self.abandon(&local),
+            Ok(Some(Turn::Lead(attempt))) => self.pass_leadership(lock, attempt),
+            Ok(Some(Turn::Passed(local))) => self.abandon(&local),
             Ok(None) | Err(_) => {}
         }
     }

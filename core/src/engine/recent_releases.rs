@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use super::cleanup::{Cleanup, CleanupSender};
-use super::lock_id::LockId;
+use super::request::LockId;
 use crate::port::{Action, Instant, OwnerId};
 use crate::runtime::sync::Mutex;
 

@@ -6,10 +6,8 @@ use std::time::Duration;
 use ::shuttle::sync::atomic::{AtomicU64, Ordering};
 use ::shuttle::{future, thread};
 
-use super::super::Wait;
-use super::super::core::Core;
-use super::super::hold::{Hold, Request};
-use super::{NOW, Still, assert_free, check_pct, check_random, core, lock_id};
+use super::super::{Engine, Hold, Request, Wait};
+use super::{NOW, Still, assert_free, check_pct, check_random, engine, lock_id};
 use crate::driver::memory::Memory;
 use crate::guard::Guard;
 use crate::port::{BoxFuture, Instant, Runtime, RuntimeHandle};
@@ -47,10 +45,10 @@ impl Runtime for Clock {
 /// One thread gives back what `lose` ends in another one; a third waits for the loss.
 async fn released_while(
     runtime: RuntimeHandle,
-    lose: impl FnOnce(Arc<Core>, &Arc<Hold>) + Send + 'static,
+    lose: impl FnOnce(Arc<Engine>, &Arc<Hold>) + Send + 'static,
 ) {
     let memory = Memory::new();
-    let client = core(&memory, &runtime).await;
+    let client = engine(&memory, &runtime).await;
     let request = Request::of_a_mutex(0);
     let held = client.acquire(&lock_id(), request, Wait::Forever).await.unwrap().unwrap();
     let guard = Guard::new(client.clone(), held.clone());
@@ -63,7 +61,7 @@ async fn released_while(
     let was_told = waiter.join().unwrap();
     assert!(!was_told || released == Released::AlreadyLost, "told as lost, then {released:?}");
     client.close(Duration::from_secs(1)).await;
-    let last = core(&memory, &runtime).await;
+    let last = engine(&memory, &runtime).await;
     assert_free(&last, &lock_id(), &runtime).await;
     // The renewer's task may have found the loss, too, and still be at it. The search ends a wait that is endless.
     while client.load() != (0, 0) {
@@ -75,7 +73,7 @@ async fn released_while(
 /// It is found lost, as by the answer to a renewal.
 pub(super) fn found() {
     let runtime = Arc::new(Still::default());
-    future::block_on(released_while(runtime, |core, hold| core.lose(hold, false)));
+    future::block_on(released_while(runtime, |engine, hold| engine.lose(hold, false)));
 }
 
 /// Its end comes by the clock.

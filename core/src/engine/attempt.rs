@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt};
 
-use super::Core;
+use super::Engine;
 use super::cleanup::Batch;
-use super::floors::is_behind;
-use super::hold::{Hold, Request, Tokens};
-use super::lock_id::LockId;
+use super::hold::{Hold, Tokens};
 use super::reason::{Reason, behind, too_late};
-use super::renewer::TicketEnd;
+use super::request::{LockId, Request};
+use super::table::{TicketEnd, is_behind};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -22,7 +21,7 @@ use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, Ow
 
 /// An attempt to get the lock from the store. `run` may be dropped at any await and called again, also by somebody else.
 pub(crate) struct Attempt {
-    core: Arc<Core>,
+    engine: Arc<Engine>,
     lock: LockId,
     request: Request,
     /// Whether to queue.
@@ -66,12 +65,12 @@ enum Stage {
 type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 
 impl Attempt {
-    pub(crate) fn new(core: Arc<Core>, lock: LockId, request: Request, waits: bool) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, lock: LockId, request: Request, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         let floor = Token::default();
         let (announced, number, gone, repeat) = (false, 0, false, Repeat::NotYet);
         Self {
-            core,
+            engine,
             lock,
             request,
             waits,
@@ -88,15 +87,15 @@ impl Attempt {
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
     /// sends it: this attempt, or the one who waits for that end.
-    pub(crate) fn after(core: Arc<Core>, hold: &Hold, request: Request) -> (Self, Batch) {
-        let mut attempt = Self::new(core, hold.lock.clone(), request, true);
+    pub(crate) fn after(engine: Arc<Engine>, hold: &Hold, request: Request) -> (Self, Batch) {
+        let mut attempt = Self::new(engine, hold.lock.clone(), request, true);
         let free = hold.lock.step(hold.owner, Action::Free { open: hold.open });
         let Some((owner, take)) = attempt.draw() else {
-            let batch = attempt.core.store.step(vec![free]).shared();
+            let batch = attempt.engine.store.step(vec![free]).shared();
             return (attempt, batch);
         };
-        let sent = attempt.core.runtime.now();
-        let batch = attempt.core.store.step(vec![free, take]).shared();
+        let sent = attempt.engine.runtime.now();
+        let batch = attempt.engine.store.step(vec![free, take]).shared();
         attempt.stage = Stage::Asked { owner, sent, answers: Either::Right(batch.clone()) };
         (attempt, batch)
     }
@@ -104,7 +103,7 @@ impl Attempt {
     /// The attempt goes on for a waiter with this request: with what it won or queued already, if that fits them.
     pub(crate) fn pass_to(&mut self, request: Request) {
         if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage
-            && !self.core.renewer.set_request(owner, &request)
+            && !self.engine.table.lock().pass_to(owner, &request, self.engine.runtime.now())
         {
             self.retract();
             self.stage = Stage::Ready;
@@ -121,7 +120,7 @@ impl Attempt {
     pub(crate) async fn run(&mut self) -> Result<Option<Arc<Hold>>> {
         loop {
             match &mut self.stage {
-                Stage::Ready if self.core.is_closed() => {
+                Stage::Ready if self.engine.is_closed() => {
                     self.stage = Stage::Done;
                     return Err(Error::closed());
                 }
@@ -134,8 +133,8 @@ impl Attempt {
                 }
                 Stage::Waiting { owner } => {
                     let owner = *owner;
-                    let renewer = &self.core.renewer;
-                    match poll_fn(|context| renewer.poll_turn(owner, context)).await {
+                    let table = &self.engine.table;
+                    match poll_fn(|context| table.lock().poll_turn(owner, context)).await {
                         TicketEnd::Won(hold) if is_behind(hold.token, self.floor) => {
                             self.clean_up(owner, None);
                             self.stage = Stage::Ready;
@@ -148,7 +147,7 @@ impl Attempt {
                         }
                         TicketEnd::Won(hold) => {
                             // Pushed in time, but looked at only after its end: that is no grant.
-                            self.core.lose(&hold, false);
+                            self.engine.lose(&hold, false);
                             self.stage = Stage::Ready;
                         }
                         TicketEnd::Lost => {
@@ -174,7 +173,7 @@ impl Attempt {
         }
         // That the client closes is told at the next look.
         let Some((owner, take)) = self.draw() else { return };
-        let sent = self.core.runtime.now();
+        let sent = self.engine.runtime.now();
         // In front of the Take, so that it does not find what the former one may have taken.
         let batch = match self.repeat {
             Repeat::Due(former, life) => {
@@ -184,16 +183,13 @@ impl Attempt {
             Repeat::NotYet | Repeat::Done => vec![take],
         };
         self.stage =
-            Stage::Asked { owner, sent, answers: Either::Left(self.core.store.step(batch)) };
+            Stage::Asked { owner, sent, answers: Either::Left(self.engine.store.step(batch)) };
     }
 
-    /// Draws an owner id and its Take; from now on the renewer knows it. `None`: the client closes.
+    /// Draws an owner id and its Take; from now on the table knows it. `None`: the client closes.
     fn draw(&mut self) -> Option<(OwnerId, Step)> {
-        let owner = OwnerId::draw(&*self.core.runtime);
-        if !self.core.renewer.ask(owner, self.lock.clone(), self.request.clone()) {
-            return None;
-        }
-        self.floor = self.core.floors.of(&self.lock.key);
+        let (owner, now) = (OwnerId::draw(&*self.engine.runtime), self.engine.runtime.now());
+        self.floor = self.engine.table.lock().ask(owner, &self.lock, &self.request, now)?;
         let take = self.request.take(self.waits, self.floor);
         Some((owner, self.lock.step(owner, Action::Take(take))))
     }
@@ -208,14 +204,18 @@ impl Attempt {
                     self.clean_up(owner, None);
                     return self.try_later(behind(token, self.floor));
                 }
-                self.core.floors.saw(&self.lock.key, token);
                 let tokens = Tokens { first: token, count: drawn };
-                if let Some(hold) = self.core.renewer.granted(owner, tokens, sent, left) {
+                let won = {
+                    let mut table = self.engine.table.lock();
+                    table.saw(&self.lock.key, token);
+                    table.granted(owner, tokens, sent, left, self.engine.runtime.now())
+                };
+                if let Some(hold) = won {
                     self.stage = Stage::Done;
                     return Some(Ok(Some(hold)));
                 }
                 self.clean_up(owner, None);
-                if self.core.is_closed() {
+                if self.engine.is_closed() {
                     self.stage = Stage::Done;
                     return Some(Err(Error::closed()));
                 }
@@ -223,12 +223,15 @@ impl Attempt {
                 self.try_later(too_late())
             }
             Some(Ok(ref outcome @ Outcome::Queued { last, .. })) => {
-                self.core.floors.saw(&self.lock.key, last);
-                self.core.renewer.queued(owner, sent, outcome);
+                {
+                    let mut table = self.engine.table.lock();
+                    table.saw(&self.lock.key, last);
+                    table.queued(owner, sent, outcome, self.engine.runtime.now());
+                }
                 self.stage = Stage::Waiting { owner };
                 self.learn(Reason::Held);
                 if !std::mem::replace(&mut self.announced, true) {
-                    self.core.events.emit(|| Event::waiting(self.lock.as_str(), self.number));
+                    self.engine.events.emit(|| Event::waiting(self.lock.as_str(), self.number));
                 }
                 None
             }
@@ -243,7 +246,7 @@ impl Attempt {
                 }
             }
             Some(Ok(Outcome::Gone)) => {
-                self.core.renewer.remove(owner);
+                self.engine.table.lock().forget(owner);
                 self.stage = Stage::Ready;
                 let again = std::mem::replace(&mut self.gone, true);
                 // Where sessions end sooner than answers come, a try would ask for ever.
@@ -265,7 +268,7 @@ impl Attempt {
                 }
                 self.end(owner);
                 let is_stale = failure.error.retryable()
-                    && self.core.runtime.now().since(sent) < STALE
+                    && self.engine.runtime.now().since(sent) < STALE
                     && matches!(self.repeat, Repeat::NotYet);
                 if is_stale && !self.waits {
                     let undo = Repeat::Due(owner, tombstone);
@@ -298,28 +301,28 @@ impl Attempt {
     /// Nothing of it is on the store, or that is seen to.
     fn end(&mut self, owner: OwnerId) {
         self.stage = Stage::Done;
-        self.core.renewer.remove(owner);
+        self.engine.table.lock().forget(owner);
     }
 
     /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
     fn troubled(&mut self, error: Error) {
         let known = self.reason.trouble().map(|known| (known.code(), known.message()));
         if known != Some((error.code(), error.message())) {
-            self.core.events.warn(Event::trouble(self.lock.name(), &error));
+            self.engine.events.warn(Event::trouble(self.lock.name(), &error));
         }
         self.learn(Reason::Trouble(error.into()));
     }
 
     /// For this one, and for those in line behind it.
     fn learn(&mut self, reason: Reason) {
-        self.core.cohorts.lock().learn(&self.lock, reason.clone());
+        self.engine.table.lock().lines.learn(&self.lock, reason.clone());
         self.reason = reason;
     }
 
     /// Rests before asking again, longer each time, never in step with others.
     fn pause(&mut self) {
-        let pause = Backoff::spread(self.rest.next(), &self.core.runtime);
-        self.stage = Stage::Resting { until: self.core.retry_delays.rest(pause) };
+        let pause = Backoff::spread(self.rest.next(), &self.engine.runtime);
+        self.stage = Stage::Resting { until: self.engine.retry_delays.rest(pause) };
     }
 
     /// Forgets the request or the ticket, and has it taken back.
@@ -336,7 +339,7 @@ impl Attempt {
 
     /// Takes back whatever the attempt won or queued.
     fn clean_up(&self, owner: OwnerId, tombstone: Option<Duration>) {
-        self.core.leave_later(&self.lock, owner, tombstone);
+        self.engine.leave_later(&self.lock, owner, tombstone);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use serde::Deserialize;
 
-use super::core::Core;
-use super::lock_id::LockId;
+use super::Engine;
+use super::request::LockId;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::port::{Action, HolderView, Outcome, Step};
 
-impl Core {
+impl Engine {
     /// Ends all holds of a lock, whatever kind it is, or those with this token. Answers those that it ended.
     pub(crate) async fn break_lock(
         &self,

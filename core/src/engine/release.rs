@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use scopeguard::{ScopeGuard, guard};
 
+use super::Engine;
 use super::attempt::Attempt;
 use super::cleanup::{Batch, Cleanup, released};
-use super::cohort::{LineMessage, Local, Next};
-use super::core::Core;
+use super::due::LONGEST_REST;
 use super::hold::Hold;
-use super::lock_id::LockId;
-use super::next_look::LONGEST_REST;
+use super::line::{Local, Next, Turn};
+use super::request::LockId;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
 use crate::port::{Action, Answer, Instant, Outcome, OwnerId};
@@ -34,21 +34,21 @@ fn certainly_after(ends: Instant, now: Instant) -> Instant {
     ends + ends.since(now) / 50 + LONGEST_REST
 }
 
-impl Core {
+impl Engine {
     /// Gives a local hold up. Everything that must happen has been set off when this returns.
     pub(crate) fn give_up(self: &Arc<Self>, local: &Local) -> GivenUp {
         let now = self.runtime.now();
         if !local.hold.is_held() {
             self.lose(&local.hold, false);
         }
-        let next = self.cohorts.lock().give_up(local, now);
+        let next = self.table.lock().lines.give_up(local, now);
         if !local.hold.serves(local.number) {
             local.hold.tell();
         }
         match next {
             Next::Passed => {
                 if local.hold.cap() != Instant::FAR {
-                    self.renewer.reschedule(&local.hold);
+                    self.table.lock().reschedule(&local.hold, now);
                 }
                 GivenUp::Passed
             }
@@ -59,8 +59,8 @@ impl Core {
             Next::HandOver(hold, waiting) => {
                 hold.retire();
                 let (attempt, batch) = Attempt::after(self.clone(), &hold, waiting.request.clone());
-                let turn = LineMessage::Lead(Some(Box::new(attempt)));
-                if let Err(LineMessage::Lead(attempt)) = waiting.tell(turn) {
+                let turn = Turn::Lead(Some(Box::new(attempt)));
+                if let Err(Turn::Lead(attempt)) = waiting.send(turn) {
                     self.pass_leadership(&hold.lock, attempt);
                 }
                 GivenUp::HandedOver(hold, batch)
@@ -86,10 +86,10 @@ impl Core {
         self.pass_on(hold.owner, || self.cleanup.finish(self.cleanup_of(hold), begun));
     }
 
-    /// Moves an entry from the renewer to the cleanup task. It adds before it removes, so a close always finds it.
+    /// Moves an entry from the table to the cleanup task. It adds before it removes, so a close always finds it.
     fn pass_on(&self, owner: OwnerId, tell: impl FnOnce()) {
         tell();
-        self.renewer.remove(owner);
+        self.table.lock().forget(owner);
     }
 
     /// The end of a hold, noted and to be repeated until the store has confirmed it or the lease has certainly ended.
@@ -113,7 +113,7 @@ impl Core {
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let least = now + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         // One that was served may have become a whole lease.
-        let kept = self.renewer.furthest(owner);
+        let kept = self.table.lock().furthest(owner);
         let until = least.max(certainly_after(kept, now));
         self.recent_releases.note(lock, owner, until);
         let (lock, action) = (lock.clone(), Action::Leave { tombstone });
@@ -152,7 +152,7 @@ impl Core {
         match answer {
             Some(Ok(outcome)) => {
                 self.note_end(hold);
-                self.renewer.remove(hold.owner);
+                self.table.lock().forget(hold.owner);
                 match released(&outcome) {
                     // The client's close frees it as well, and may have come first.
                     Released::AlreadyLost if self.is_closed() => Released::Unconfirmed,
@@ -192,7 +192,7 @@ impl Core {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 hold.set_ttl(ttl);
                 let stands = hold.prolong(sent, left, self.runtime.now()).is_some();
-                self.renewer.reschedule(hold);
+                self.table.lock().reschedule(hold, self.runtime.now());
                 if stands { Ok(()) } else { Err(lost()) }
             }
             Some(Ok(_)) => {

@@ -9,9 +9,9 @@ use futures_util::future::{Either, WeakShared, select};
 use scopeguard::guard;
 use serde::Deserialize;
 
+use super::Engine;
 use super::acquire::Asked;
-use super::core::Core;
-use super::lock_id::LockId;
+use super::request::LockId;
 use crate::error::Error;
 use crate::event::Event;
 use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId, is_hidden};
@@ -41,7 +41,7 @@ impl Questions {
     }
 }
 
-impl Core {
+impl Engine {
     /// Completes at the end of a wait of this length, with the holders shortly before, if the store tells. Warns of a wait that is long.
     pub(super) async fn holders_after(
         &self,
