@@ -15,7 +15,6 @@ use crate::event::{Event, Events, Observer};
 use crate::fence::Token;
 use crate::identity::Identity;
 use crate::job::{Job, Schedule};
-use crate::layer::Resident;
 use crate::lock::Lock;
 use crate::options::{Dialect, Options, Times, check_key, check_name};
 use crate::port::{
@@ -164,6 +163,7 @@ impl Client {
             Dialect::Spring => ("", Layout::Spring),
         };
         let before = &*format!("{before}{}", self.options.prefix);
+        self.engine.check_open()?;
         let keys = self.engine.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);
         // Some are our own, those of jobs.
@@ -376,7 +376,7 @@ impl ClientBuilder {
             events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
         self.runtime = Some(runtime);
-        let client = self.store(store).await?;
+        let client = self.with_store(store).await?;
         #[cfg(feature = "redis")]
         let client = Client { url: Some(Arc::new(url)), ..client };
         Ok(client)
@@ -391,21 +391,23 @@ impl ClientBuilder {
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
         let store =
             crate::driver::redis::HostStore::connect(transport, &self.options, runtime.clone());
-        let store = store.await?;
+        let store = LeaseHandle::new(store.await?);
         self.runtime = Some(runtime);
-        self.store(store).await
+        self.with_store(store).await
     }
 
     /// Connects to a store made by hand.
     pub async fn store(self, store: impl LeaseStore) -> Result<Client> {
+        self.with_store(LeaseHandle::new(store)).await
+    }
+
+    async fn with_store(self, store: LeaseHandle) -> Result<Client> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
         self.options.check()?;
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language, self.place);
-        // The child of a fork inherits connections that its parent uses, so its steps are refused.
-        let store = LeaseHandle::new(Resident::new(store, runtime.clone()));
         let events = Events::new(self.observer, runtime.clone());
         if let Some(warning) = store.warning() {
             events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));

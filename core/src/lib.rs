@@ -43,7 +43,6 @@ mod fence;
 mod guard;
 mod identity;
 mod job;
-mod layer;
 mod lock;
 pub mod options;
 pub mod port;

@@ -3,6 +3,8 @@
 mod nodes;
 mod parts;
 mod pasted;
+#[cfg(all(feature = "tokio", feature = "redis"))]
+mod standby;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;

@@ -172,6 +172,7 @@ impl Versioned {
         value: Option<Arc<str>>,
     ) -> Result<Swapped<T>> {
         let engine = self.engine()?;
+        engine.check_open()?;
         // By this the cell tells whether a change whose answer was lost has been made.
         let writer = OwnerId::draw(&*engine.runtime);
         let (key, keep) = (self.key(), self.options.keep);

@@ -20,6 +20,7 @@ impl Engine {
     }
 
     pub(super) async fn look_at(&self, lock: &LockId, action: Action) -> Result<LockState> {
+        self.check_open()?;
         let step = lock.step(OwnerId::draw(&*self.runtime), action);
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::State(state))) => Ok(state),

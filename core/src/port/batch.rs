@@ -19,12 +19,15 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 #[cfg(target_arch = "wasm32")]
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// The dyn twin of [`LeaseStore`]. A boxed call costs tens of nanoseconds against a round trip of tens of microseconds.
+/// The dyn twin of [`LeaseStore`]. A boxed call costs tens of nanoseconds against a round trip of tens of microseconds; a request of the engine is
+/// boxed once.
 trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn capabilities(&self) -> Capabilities;
     fn warning(&self) -> Option<&'static str>;
     fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
+    fn step_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
     fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
+    fn step_all_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>>;
     fn entry(&self, owner: OwnerId) -> Option<StoreEntry>;
@@ -42,8 +45,14 @@ impl<S: LeaseStore> DynLeaseStore for S {
     fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
         Box::pin(LeaseStore::step(self, batch))
     }
+    fn step_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
+        Box::pin(async move { LeaseStore::step(&*self, &batch).await })
+    }
     fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
         Box::pin(LeaseStore::step_all(self, batch))
+    }
+    fn step_all_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
+        Box::pin(async move { LeaseStore::step_all(&*self, &batch).await })
     }
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>> {
         Box::pin(LeaseStore::listen(self, sink))
@@ -84,14 +93,12 @@ impl LeaseHandle {
 
     /// [`LeaseStore::step`], with a batch the future owns.
     pub fn step(&self, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
-        let store = Arc::clone(&self.0);
-        Box::pin(async move { store.step(&batch).await })
+        Arc::clone(&self.0).step_owned(batch)
     }
 
     /// [`LeaseStore::step_all`], with a batch the future owns.
     pub fn step_all(&self, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
-        let store = Arc::clone(&self.0);
-        Box::pin(async move { store.step_all(&batch).await })
+        Arc::clone(&self.0).step_all_owned(batch)
     }
 
     /// [`LeaseStore::listen`].

@@ -93,10 +93,10 @@ mod redis {
     use crate::Quorum;
     use crate::driver::redis::RedisStore;
     use crate::error::Result;
-    use crate::layer::Standby;
     use crate::options::Options;
     use crate::port::{LeaseHandle, RuntimeHandle};
     use crate::runtime::sync::Mutex;
+    use crate::url::standby::Standby;
 
     use super::{name, same_server};
 
