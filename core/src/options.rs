@@ -151,7 +151,7 @@ options! {
     backoff: Duration = "5ms", Duration, Lock, pause;
     /// How long the store keeps a version's value after its last change.
     keep: Option<Duration> = "forever", OptionalDuration, Lock, positive;
-    /// On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three of its columns in
+    /// On PostgreSQL and MySQL: keeps a version in a row of your own table, written as the table with three of its columns in
     /// brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The second is a whole number
     /// that rises with each change. The third is the value. In a URL whose scheme ends in `+row`: the table with its key only,
     /// `account(id)`, whose rows are then the locks.

@@ -91,7 +91,7 @@ impl Versioned {
     /// (or `schema.table`), the column with the key, which is the version's name, one with a whole number that rises with each change,
     /// and one with the value. Each change of yours to such a row has to raise that number too.
     ///
-    /// On PostgreSQL, MySQL and SQLite; there the table lies in the same file. Whether a change was made whose answer was lost cannot be told from such a row: if it has changed since, the
+    /// On PostgreSQL and MySQL. Whether a change was made whose answer was lost cannot be told from such a row: if it has changed since, the
     /// answer is `unavailable`, not retryable.
     ///
     /// ```no_run

@@ -1,9 +1,9 @@
 //! Where the SQLite tests happen: a directory with a database, and processes that use it.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use fencelock::driver::sqlite::SqliteStore;
@@ -33,7 +33,7 @@ impl Place {
     /// An empty one.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("shop.db");
+        let file = directory.path().join("locks.db");
         Self { directory, file }
     }
 
@@ -62,20 +62,6 @@ impl Place {
             .filter(|m| m.file_type().is_socket())
             .collect()
     }
-}
-
-/// Opens, reads and closes a database, its log and its index as plain files, as a backup does.
-///
-/// # Errors
-///
-/// If one of them cannot be read.
-pub fn read_files(database: &Path) -> io::Result<()> {
-    for end in ["", "-wal", "-shm"] {
-        let mut file = database.as_os_str().to_owned();
-        file.push(end);
-        fs::read(file)?;
-    }
-    Ok(())
 }
 
 /// A process of its own; killed with -9 when dropped.

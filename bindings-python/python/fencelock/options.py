@@ -67,10 +67,10 @@ class LockOptions(TypedDict, total=False):
     keep: Time | None
     """How long the store keeps a version's value after its last change. Default: `forever`."""
     on_table: str
-    """On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three of
-    its columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name.
-    The second is a whole number that rises with each change. The third is the value. In a URL whose scheme ends in
-    `+row`: the table with its key only, `account(id)`, whose rows are then the locks. Default: ``."""
+    """On PostgreSQL and MySQL: keeps a version in a row of your own table, written as the table with three of its
+    columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The
+    second is a whole number that rises with each change. The third is the value. In a URL whose scheme ends in `+row`:
+    the table with its key only, `account(id)`, whose rows are then the locks. Default: ``."""
     at_least_for: Time | None
     """The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
     Default: `none`."""

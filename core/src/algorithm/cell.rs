@@ -28,7 +28,7 @@ pub(crate) struct UpdateRequest {
 impl Engine {
     fn cells(&self, key: &CellKey) -> Result<Cells<'_>> {
         if key.table.is_some() && !self.store.capabilities().own_tables {
-            let message = "only on PostgreSQL (`postgres://`), MySQL and SQLite a version can lie in a table of your own; leave `on_table` out";
+            let message = "only on PostgreSQL (`postgres://`) and MySQL a version can lie in a table of your own; leave `on_table` out";
             return Err(Error::new(Code::Unsupported, message));
         }
         self.store.cells().ok_or_else(Error::no_cells)

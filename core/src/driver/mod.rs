@@ -19,7 +19,7 @@ pub mod memory;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 pub(crate) mod numbers;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 mod own_table;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 mod password_file;

@@ -20,7 +20,6 @@ pub(super) struct OwnTable<'a> {
 
 impl<'a> KeyedTable<'a> {
     /// Reads `table(key)`, whose rows are locks. `most` is how many bytes a name may have on this database.
-    #[cfg(any(feature = "mysql", feature = "postgres"))] // Only there is a lock a row.
     pub(super) fn parse(text: &'a str, most: usize) -> Result<Self> {
         let form = || {
             wrong("`on_table` is a table with its key, whose values name the locks: `account(id)`")
@@ -55,7 +54,6 @@ impl<'a> KeyedTable<'a> {
     }
 
     /// There is no row with this name.
-    #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(super) fn no_row(&self) -> Error {
         let (table, key) = (self.table.name, self.key);
         let message = format!(
@@ -160,7 +158,7 @@ fn keeps_digits(json: &str) -> bool {
 }
 
 /// Says that a value cannot be told.
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "mysql")]
 pub(super) fn no_json() -> Error {
     let message =
         "the column with the value holds bytes, or text that is not the JSON it should be";
@@ -223,7 +221,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(any(feature = "mysql", feature = "postgres"))]
     fn a_table_of_locks_has_a_key_only() {
         let keyed = KeyedTable::parse(" s.t ( a b )", 63).unwrap();
         assert_eq!((keyed.name('"'), keyed.key), ("\"s\".\"t\"".to_owned(), "a b"));

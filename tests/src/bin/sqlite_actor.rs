@@ -7,8 +7,6 @@ use std::time::Duration;
 use fencelock::options::Options;
 use fencelock::port::{LeaseStore, Outcome};
 use fencelock_tests::peer::Peer;
-use fencelock_tests::place::read_files;
-use rusqlite::Connection;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
@@ -37,32 +35,8 @@ async fn main() {
             let (owner, _) = peer.acquire(name, Duration::from_millis(100)).await;
             println!("{}", peer.free(name, owner).await.is_ok());
         },
-        // try FILE NAME: whether it is free; then leave in good order.
-        "try" => {
-            let (owner, answer) = peer.try_take(name, Duration::from_secs(30)).await;
-            let granted = matches!(answer, Ok(Outcome::Granted { .. }));
-            println!("{}", if granted { "granted" } else { "held" });
-            peer.free(name, owner).await.expect("the file answers");
-            peer.store.close().await;
-        }
-        // fill FILE ROWS: so many rows in a table of its own; then stay.
-        "fill" => {
-            let fill = format!(
-                "CREATE TABLE item (number INTEGER);
-                 WITH RECURSIVE row(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM row WHERE number < {name})
-                 INSERT INTO item SELECT number FROM row"
-            );
-            Connection::open(path).and_then(|own| own.execute_batch(&fill)).expect("it is filled");
-            println!("filled");
-            std::future::pending::<()>().await;
-        }
-        // hammer FILE NAME TASKS ROUNDS: each task takes and frees; then every hold with its interval, in ns. `read`: the
-        // same while a thread reads the files, as a backup within the process would.
-        does @ ("hammer" | "read") => {
-            if does == "read" {
-                let path = path.to_owned();
-                std::thread::spawn(move || while read_files(&path).is_ok() {});
-            }
+        // hammer FILE NAME TASKS ROUNDS: each task takes and frees; then every hold with its interval, in ns.
+        "hammer" => {
             let tasks: Vec<_> = (0..number(3))
                 .map(|_| {
                     let (peer, name) = (peer.clone(), name.to_owned());

@@ -102,7 +102,6 @@ impl Backend {
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
             (Need::ServerControl, backend) => Some(who_stops(backend)),
-            (Need::OwnTables, Self::Sqlite) => Some("tests/tests/sqlite_own_table.rs has it"),
             (Need::OwnTables, _) => Some("the store has no tables of the user's own"),
             (Need::Files, _) => Some("the store lies in no file"),
             (Need::VirtualTime, _) => {

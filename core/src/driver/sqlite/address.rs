@@ -68,22 +68,17 @@ impl Addresses {
             Some(prefix) if directory == self.directory => prefix,
             _ => MARK,
         };
+        let now = i64::try_from(self.runtime.wall() / 1_000_000).unwrap_or(i64::MAX);
+        let is_stale = |path: &Path| {
+            made_at(path).is_some_and(|at| at.saturating_add_unsigned(YOUNG) < now) && is_dead(path)
+        };
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
             let path = entry.path();
-            if named && is_ours(&path) && path != own && is_dead(&path) {
-                self.mark_dead(&path);
+            if named && is_ours(&path) && is_stale(&path) {
+                // Somebody else may have been faster.
+                let _ = fs::remove_file(path);
             }
-        }
-    }
-
-    /// Removes a socket's file that was found dead, unless it may be one that is just being made.
-    pub(super) fn mark_dead(&self, path: &Path) {
-        let now = i64::try_from(self.runtime.wall() / 1_000_000).unwrap_or(i64::MAX);
-        let stale = made_at(path).is_some_and(|at| at.saturating_add_unsigned(YOUNG) < now);
-        if stale && is_ours(path) {
-            // Somebody else may have been faster.
-            let _ = fs::remove_file(path);
         }
     }
 }

@@ -1,25 +1,23 @@
 //! Cells: values with versions, one row each.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
-use super::own_table;
+use super::row::signed;
 use crate::driver::cell::{self, CellRecord, row_name};
 use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
 
 /// The table. `name` is the family and the name, `trail` the newest changes as JSON, times are microseconds since 1970;
 /// a row with `forget_after` counts as absent from then on.
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_cell (
+pub(super) const TABLE: &str = "CREATE TABLE fencelock_cell (
     name TEXT PRIMARY KEY NOT NULL,
     value TEXT,
     since INTEGER NOT NULL,
     trail TEXT NOT NULL,
     forget_after INTEGER
-)";
-const INDEX: &str = "CREATE INDEX IF NOT EXISTS fencelock_cell_end ON fencelock_cell (forget_after)
-    WHERE forget_after IS NOT NULL";
-const KNOWN: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'fencelock_cell_end'";
+);
+CREATE INDEX fencelock_cell_end ON fencelock_cell (forget_after) WHERE forget_after IS NOT NULL";
 const LOAD: &str = "SELECT value, since, trail, forget_after FROM fencelock_cell WHERE name = ?1";
 const STORE: &str = "REPLACE INTO fencelock_cell (name, value, since, trail, forget_after)
     VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -27,12 +25,8 @@ const STORE: &str = "REPLACE INTO fencelock_cell (name, value, since, trail, for
 const SWEEP: &str = "DELETE FROM fencelock_cell WHERE name IN
     (SELECT name FROM fencelock_cell WHERE forget_after <= ?1 ORDER BY forget_after LIMIT 4)";
 
-/// Makes the table if it is not there, and makes sure that it is the one these statements need.
-pub(super) fn prepare(connection: &Connection) -> Result<(), Fault> {
-    if connection.query_row(KNOWN, [], |_| Ok(())).optional()?.is_none() {
-        connection.execute(TABLE, [])?;
-        connection.execute(INDEX, [])?;
-    }
+/// Makes sure that the table is the one these statements need.
+pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
     for statement in [LOAD, STORE, SWEEP] {
         connection.prepare_cached(statement)?;
     }
@@ -41,20 +35,14 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), Fault> {
 
 /// The cell at `now`.
 pub(super) fn look(connection: &Connection, key: &CellKey, now: u64) -> Result<Look, Fault> {
-    if key.table.is_some() {
-        return own_table::look(connection, key, now);
-    }
     Ok(cell::look(load(connection, key)?.as_ref(), now))
 }
 
 /// Carries a change out, within a transaction.
 pub(super) fn swap(connection: &Connection, change: &Change, now: u64) -> Result<Swap, Fault> {
-    if change.key.table.is_some() {
-        return own_table::swap(connection, change, now);
-    }
     let before = load(connection, &change.key)?;
     if let Some(failure) = cell::refusal(before.as_ref(), now, now) {
-        return Err(Fault::Row(failure.error));
+        return Err(failure.error.into());
     }
     let mut record = before.clone();
     let swap = cell::swap(&mut record, change, now);
@@ -98,11 +86,6 @@ fn store(connection: &Connection, key: &CellKey, record: &CellRecord) -> Result<
         (*ends != u64::MAX).then(|| signed(*ends)),
     ])?;
     Ok(())
-}
-
-/// SQLite's numbers have a sign. A time it cannot hold is one that never comes.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn unsigned(value: ValueRef<'_>, column: &str) -> Result<u64, Fault> {

@@ -1,141 +1,99 @@
-//! The file and its one connection: opened with care, changed in short transactions.
+//! The file's one connection, changed in short transactions.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
+use super::busy::try_again;
 use super::cell;
-use super::description::opening;
-use super::fault::{Fault, NEEDS_LOCAL_DISK};
-use super::identity::{Identity, gone, identity, only_name};
-use super::log::{Log, WriteBack};
-use super::row;
-use super::rows::Rows;
+use super::fault::{Fault, FaultKind, NEEDS_LOCAL_DISK};
+use super::file::{check_ours, make_ours};
+use super::fork::{OpenMark, mark_open, no_fork};
+use super::row::{self, Rows};
 use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
 use crate::port::{Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
 
-/// The layout of our tables. A file of a newer one is not touched.
-const SCHEMA_VERSION: i64 = 3;
 /// With its first step and after so many more a connection looks at so many rows, and those nobody needs any more go. More
 /// rows than steps, so that a file that forgets names stays small; few enough that no step is slow.
 const SWEEP_EVERY: u64 = 128;
 const SWEEP_ROWS: i64 = 256;
-
-/// Whether a file has to be there already.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// It was there before.
-    Before,
-    /// It is made if there is none.
-    OrMade,
-}
+/// A log of so many pages is written back. A step adds one page, nearly always the same, and takes longer the more copies
+/// of it the log holds: so it is kept short.
+const LONG: i32 = 1000;
 
 /// An open database.
 pub(super) struct Database {
-    connection: Connection,
-    path: PathBuf,
-    /// Which file it is, whatever lies under its path now.
-    identity: Identity,
+    pub(super) connection: Connection,
     steps: u64,
-    log: Log,
+    /// The log's length after the newest commit of this connection, in pages.
+    pub(super) log: Arc<AtomicI32>,
+    /// From which length on it is written back.
+    long: i32,
+    _mark: OpenMark,
 }
 
-/// The world a batch runs in.
-pub(super) struct Surroundings<'a> {
-    /// The store's clock.
-    pub(super) clock: &'a dyn Fn() -> u64,
-    /// Where the client that asks listens.
-    pub(super) channel: &'a Arc<str>,
-    /// Whether anybody listens on a channel.
-    pub(super) reachable: &'a dyn Fn(&str) -> bool,
-}
-
-/// The result of a batch.
-pub(super) struct Done {
-    /// One answer per step.
-    pub(super) answers: Vec<Answer>,
-    /// The notices to send, each with the channel of the client that gets it.
-    pub(super) notices: Vec<(Arc<str>, Notice)>,
-    /// The work on the log that is done separately, where waiting is allowed.
-    pub(super) write_back: Option<WriteBack>,
-}
+/// One answer per step, and the notices to send, each with the channel of the client that gets it.
+pub(super) type Done = (Vec<Answer>, Vec<(Arc<str>, Notice)>);
 
 impl Database {
-    /// Opens the file, making our tables if they are not there.
-    pub(super) fn open(path: &Path, found: Found) -> Result<Self, Fault> {
-        check_path(path)?;
+    /// Opens the file. `made`: it is made if there is none. Called by whoever keeps forks away.
+    pub(super) fn open(path: &Path, made: bool) -> Result<Self, Fault> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        match found {
-            Found::OrMade => flags |= OpenFlags::SQLITE_OPEN_CREATE,
-            Found::Before if !path.exists() => return Err(gone()),
-            Found::Before => {}
-        }
-        let _ours = opening();
-        let mut connection = Connection::open_with_flags(absolute(path)?, flags)?;
-        connection.busy_timeout(Duration::ZERO)?;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, made);
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        let mark = mark_open();
+        connection.busy_handler(Some(try_again))?;
         if connection.is_readonly("main")? {
-            return Err(Fault::Failed(Error::new(
-                Code::Auth,
-                "this user may only read the file; locks have to be written",
-            )));
+            let message = "this user may only read the file; locks have to be written";
+            return Err(Error::new(Code::Auth, message).into());
         }
+        check_ours(&connection)?;
         // A step writes the page its lock lies on into the log: on small ones a pair takes 29 µs instead of 32. On
         // smaller ones a row with two waiters has no room. Means nothing to a file that has pages already.
         connection.pragma_update(None, "page_size", 2048)?;
         let journal: String =
             connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         if journal != "wal" {
-            return Err(Fault::Failed(Error::new(Code::Unsupported, NEEDS_LOCAL_DISK)));
+            return Err(Error::new(Code::Unsupported, NEEDS_LOCAL_DISK).into());
         }
         // A power failure may undo the newest commits, never damage the file; every process that held a lock then
         // ended with it, and tokens go on by the clock.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        prepare_tables(&connection)?;
-        // The file exists by now, so its path has no links left to follow.
-        let path = fs::canonicalize(path).map_err(|_| gone())?;
-        let identity = only_name(&path)?;
-        let log = Log::watch(&mut connection, path.clone())?;
-        Ok(Self { connection, path, identity, steps: SWEEP_EVERY - 1, log })
+        make_ours(&connection)?;
+        let log = Arc::new(AtomicI32::new(0));
+        let told = log.clone();
+        // Instead of SQLite's own hook, which writes a long log back within the commit and waits for the disk there.
+        connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            told.store(pages, Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self { connection, steps: SWEEP_EVERY - 1, log, long: LONG, _mark: mark })
     }
 
-    /// The file's absolute path, without links.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Which file it is.
-    pub(super) fn identity(&self) -> Identity {
-        self.identity
-    }
-
-    /// Makes sure that this is still the file it was.
-    pub(super) fn check_is(&self, before: Identity) -> Result<(), Fault> {
-        if self.identity == before { Ok(()) } else { Err(gone()) }
+    /// Whether it is time to write the log back: once for each so many pages more.
+    pub(super) fn has_long_log(&mut self) -> bool {
+        let pages = self.log.load(Relaxed);
+        let long = self.long.min(pages.saturating_add(LONG));
+        self.long = if pages < long { long } else { pages.saturating_add(LONG) };
+        pages >= long
     }
 
     /// Carries a batch out in one transaction; `all`: it consists of Takes of different locks, and all are granted or none.
-    pub(super) fn carry_out(
+    pub(super) fn carry_out<'a>(
         &mut self,
         batch: &[Step],
         all: bool,
-        around: &Surroundings<'_>,
+        scene: impl FnOnce() -> Scene<'a>,
     ) -> Result<Done, Fault> {
-        let done = self.transact(|database| {
-            let done = if all {
-                database.apply_all(batch, around)
-            } else {
-                database.apply(batch, around)
-            }?;
-            database.sweep(batch.len() as u64, (around.clock)())?;
-            Ok(done)
-        })?;
-        Ok(Done { write_back: self.log.due(), ..done })
+        self.transact(|database| {
+            let scene = scene();
+            database.sweep(batch.len() as u64, scene.now)?;
+            if all { database.apply_all(batch, scene) } else { database.apply(batch, scene) }
+        })
     }
 
     /// Does something in one transaction, which counts if that went well.
@@ -155,13 +113,8 @@ impl Database {
     }
 
     /// Carries a change of a cell out in one transaction.
-    pub(super) fn swap(
-        &mut self,
-        change: &Change,
-        clock: &dyn Fn() -> u64,
-    ) -> Result<(Swap, Option<WriteBack>), Fault> {
-        let swap = self.transact(|database| cell::swap(&database.connection, change, clock()))?;
-        Ok((swap, self.log.due()))
+    pub(super) fn swap(&mut self, change: &Change, clock: &dyn Fn() -> u64) -> Result<Swap, Fault> {
+        self.transact(|database| cell::swap(&database.connection, change, clock()))
     }
 
     /// The cell under this key at `now`.
@@ -169,10 +122,22 @@ impl Database {
         cell::look(&self.connection, key, now)
     }
 
-    /// Carries out a batch that only reads. Each row is read as one commit left it: no transaction, and no writer is
-    /// waited for.
-    pub(super) fn look(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
-        self.apply(batch, around)
+    /// Carries out a batch. One that only reads needs no transaction and waits for no writer: each row is read as one commit
+    /// left it.
+    pub(super) fn apply(&self, batch: &[Step], mut scene: Scene<'_>) -> Result<Done, Fault> {
+        let mut answers = Vec::with_capacity(batch.len());
+        let mut rows = Rows::of(&self.connection);
+        for step in batch {
+            match rows.record(&step.lock) {
+                Ok(record) => answers.push(record.answer(step, &mut scene)),
+                Err(fault) if fault.kind == FaultKind::Row => {
+                    answers.push(Err(fault.into_failure()));
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        rows.store()?;
+        Ok((answers, scene.notices))
     }
 
     /// The names of the locks that begin with `prefix`, in order.
@@ -190,53 +155,7 @@ impl Database {
         Ok(names)
     }
 
-    /// Makes sure that whoever opens the path opens this file.
-    pub(super) fn check_file(&self) -> Result<(), Fault> {
-        if identity(&self.path)? == self.identity { Ok(()) } else { Err(gone()) }
-    }
-
-    /// Closing is not to write the log back, nor to delete what lies under its name: these are not the others' files.
-    pub(super) fn leave_the_log(&self) {
-        let left = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-        if let Err(error) = left {
-            tracing::warn!(%error, "a log that was deleted may be written back");
-        }
-    }
-
-    /// The length of the log, in pages.
-    #[cfg(test)]
-    pub(super) fn log_pages(&self) -> i32 {
-        self.log.pages()
-    }
-
-    /// Lets the file grow no further, as on a full disk.
-    #[cfg(test)]
-    pub(super) fn limit_pages(&self) -> Result<(), Fault> {
-        let pages: i64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-        let limit = format!("PRAGMA max_page_count = {}", pages + 2);
-        self.connection.query_row(&limit, [], |_| Ok(()))?;
-        Ok(())
-    }
-
-    fn apply(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
-        let Surroundings { clock, channel, reachable } = *around;
-        let mut scene = Scene::new(clock(), channel, reachable);
-        let mut answers = Vec::with_capacity(batch.len());
-        let mut rows = Rows::of(&self.connection);
-        for step in batch {
-            match rows.record(&step.lock) {
-                Ok(record) => answers.push(record.answer(step, &mut scene)),
-                Err(fault @ Fault::Row(_)) => answers.push(Err(fault.into_failure())),
-                Err(fault) => return Err(fault),
-            }
-        }
-        rows.store()?;
-        Ok(Done { answers, notices: scene.notices, write_back: None })
-    }
-
-    fn apply_all<'a>(&self, batch: &'a [Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
-        let Surroundings { clock, channel, reachable } = *around;
-        let mut scene = Scene::new(clock(), channel, reachable);
+    fn apply_all<'a>(&self, batch: &'a [Step], mut scene: Scene<'_>) -> Result<Done, Fault> {
         let load =
             |step: &'a Step| Ok::<_, Fault>((step, row::load(&self.connection, &step.lock)?));
         let mut records = batch.iter().map(load).collect::<Result<Vec<_>, _>>()?;
@@ -244,7 +163,7 @@ impl Database {
         for (step, record) in records.iter().filter(|_| granted) {
             row::store(&self.connection, &step.lock, record)?;
         }
-        Ok(Done { answers, notices: scene.notices, write_back: None })
+        Ok((answers, scene.notices))
     }
 
     fn commit(&self) -> Result<(), Fault> {
@@ -254,7 +173,7 @@ impl Database {
         // Of these two it is certain that the mark which makes a transaction count was not written.
         let counts_not = matches!(reason, Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy));
         let fault = Fault::from(error);
-        Err(if counts_not { fault } else { Fault::Unknown(fault.into_error()) })
+        Err(if counts_not { fault } else { Fault { kind: FaultKind::Unknown, ..fault } })
     }
 
     fn undo(&self) {
@@ -303,59 +222,17 @@ impl Database {
     }
 }
 
-/// Says what is wrong with a path before SQLite says less.
-fn check_path(path: &Path) -> Result<(), Fault> {
-    let invalid = |message| Err(Fault::Failed(Error::invalid("path", message)));
-    if path.as_os_str().is_empty() || path == Path::new(":memory:") {
-        return invalid("give the path of a file; locks in memory are `memory:`");
+/// Writes a log back into the file, by a connection of its own. Waits for the disk, so it is not for a thread that serves tasks.
+pub(super) fn write_back(path: &Path, log: &AtomicI32) -> Result<(), Fault> {
+    let _fork = no_fork()?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    let before = log.load(Relaxed);
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+    if log.load(Relaxed) > before {
+        // Somebody writes without a pause: no writer would ever find the log complete and begin it anew. The rest is
+        // written back with the writers shut out.
+        connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?;
     }
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => {
-            return invalid("the path is a directory; give the path of a file in it");
-        }
-        Ok(found) if !found.is_file() => return invalid("the path is not a regular file"),
-        Ok(_) => return Ok(()),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let message = "this user may not look into the file's directory";
-            return Err(Fault::Failed(Error::new(Code::Auth, message)));
-        }
-        Err(_) => {}
-    }
-    match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() || parent.is_dir() => Ok(()),
-        _ => invalid("the file's directory does not exist; make it first"),
-    }
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, Fault> {
-    std::path::absolute(path).map_err(|error| {
-        let message = "the path is relative, and the working directory cannot be told";
-        Fault::Failed(Error::invalid("path", message).with_source(error))
-    })
-}
-
-fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
-    const KNOWN: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'fencelock_meta'";
-    const VERSION: &str = "SELECT value FROM fencelock_meta WHERE key = 'schema_version'";
-    const META: &str = "CREATE TABLE IF NOT EXISTS fencelock_meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID";
-    const MARK: &str = "INSERT OR IGNORE INTO fencelock_meta VALUES ('schema_version', ?1)";
-    if connection.query_row(KNOWN, [], |_| Ok(())).optional()?.is_none() {
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        connection.execute(META, [])?;
-        connection.execute(MARK, [SCHEMA_VERSION])?;
-        connection.execute(row::TABLE, [])?;
-        connection.execute_batch("COMMIT")?;
-    }
-    let version: Option<i64> = connection
-        .query_row(VERSION, [], |row| Ok(row.get_ref(0)?.as_i64().ok()))
-        .optional()?
-        .flatten();
-    if version != Some(SCHEMA_VERSION) {
-        let found = version.map_or("none".into(), |version| version.to_string());
-        let message = "the file's locks were laid out by another version of fencelock; use that version, or another file";
-        let error = Error::new(Code::Conflict, message).with("schema_version", found);
-        return Err(Fault::Failed(error));
-    }
-    cell::prepare(connection)?;
-    row::check(connection)
+    Ok(())
 }

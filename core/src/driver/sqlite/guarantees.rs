@@ -16,7 +16,7 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
     ),
     Guarantee::new(
-        "another program keeps the file locked",
+        "another process keeps the file locked",
         "requests wait up to `timeout` and then fail without effect; locks that cannot be renewed are reported lost in time",
     ),
     Guarantee::new(
@@ -28,16 +28,16 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "two clients may believe they hold the lock until the first one's next renewal; the fence covers it as far as the clock does not step back",
     ),
     Guarantee::new(
-        "the log beside the file (`-wal`, `-shm`) is deleted",
-        "what is written there from then on does not count; two clients may believe they hold the lock until the first one's next renewal; the client opens the file again and continues",
+        "the log beside the file (`-wal`, `-shm`) is deleted while a client has it open",
+        "it is not noticed, and two clients may hold the same lock; the fence covers it as far as the clock does not step back",
     ),
     Guarantee::new(
-        "this process opens the file by another SQLite, or copies it",
-        "no effect on Linux (x86-64 and ARM64): SQLite's locks belong to the open file (open file description locks), not to the process, unless the program had opened the file first through the SQLite that fencelock is linked with; on other systems do neither: it ends SQLite's locks, and two clients may then hold the same lock",
+        "a process that holds locks opens the file by another SQLite, or copies it",
+        "not supported: the system then ends SQLite's locks on the file, and two clients may hold the same lock; another process may do both",
     ),
     Guarantee::new(
         "the file has several names (hard links), or is mounted by itself into a container",
-        "connect refuses it: SQLite would keep a separate log for each name; mount the directory instead",
+        "not supported: SQLite keeps a separate log for each name, and two clients may hold the same lock; mount the directory instead",
     ),
     Guarantee::new(
         "two users share the file",

@@ -1,67 +1,48 @@
 //! Locks between the processes of one machine, in one SQLite file.
 //!
-//! The file may be a database of the user's own: fencelock keeps to its tables `fencelock_lock`, `fencelock_cell` and `fencelock_meta`. It
-//! is switched to the write-ahead log, which needs a local disk. A batch of steps is one short transaction that loads
+//! The file is fencelock's own, on a local disk, with a write-ahead log. A batch of steps is one short transaction that loads
 //! each lock's row into the model's [`Record`](super::record::Record), applies the steps and writes back what changed;
-//! it runs where it is awaited, for some 10 µs. A file that is busy is waited for by turns and naps, never by SQLite's
-//! own blocking, and what waits for the disk is done beside the tasks.
-//!
-//! The file's locks are kept against whatever else this process does with it, see `description.rs`.
+//! it runs where it is awaited, for some 10 µs. A busy file is waited for asleep, beside other tasks; so is the disk.
 //!
 //! The store's clock is the machine's. `kill -9` at any moment leaves the file sound: SQLite's log is read again by
-//! whoever comes next. A power failure may undo the newest grants, whose processes ended with it; tokens go on by the
-//! clock. Waiters are woken through a Unix datagram socket that each listening client binds beside the file. Where there are no such
-//! sockets, on Windows, waiters ask again by themselves.
+//! whoever comes next. Waiters are woken through a Unix datagram socket that each listening client binds beside the file.
+//! Where there are no such sockets, on Windows, waiters ask again by themselves.
 
 mod address;
 mod busy;
 mod cell;
 mod database;
-mod description;
 mod fault;
 mod fence;
+mod file;
 mod fork;
 mod guarantees;
-mod identity;
-mod log;
-mod log_files;
-mod open_file;
-mod own_table;
-mod published;
-mod receiver;
+mod notices;
 mod row;
-mod rows;
-mod sender;
-#[cfg(unix)]
-mod socket;
-#[cfg(not(unix))]
-#[path = "no_socket.rs"]
 mod socket;
 #[cfg(all(test, unix))]
 mod tests;
-mod writer_queue;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::address::Addresses;
-use self::busy::{Patience, let_others_run};
-use self::database::{Done, Found, Surroundings};
+use self::busy::keep_trying;
+use self::database::{Database, write_back};
 use self::fault::Fault;
 pub use self::fence::gate_trigger;
+use self::file::Identity;
 pub use self::fork::{Stillness, still};
-use self::identity::Identity;
-use self::open_file::OpenFile;
-use self::receiver::Receiver;
-use self::sender::Sender;
-use self::writer_queue::Manners;
-use crate::error::{Code, Error, Result};
+use self::notices::Notices;
+use crate::driver::record::Scene;
+use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Action, Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, LeaseStore,
-    LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
+    Action, Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Instant,
+    LeaseStore, LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -74,8 +55,7 @@ const PART: usize = 64;
 /// It belongs to the process that opened it: in a forked child every call answers `closed`.
 pub struct SqliteStore {
     open: Arc<Opened>,
-    sender: Arc<Sender>,
-    nowhere: Arc<str>,
+    notices: Arc<Notices>,
     path: String,
     timeout: Duration,
     runtime: RuntimeHandle,
@@ -87,22 +67,39 @@ type Opened = Mutex<Option<Open>>;
 
 struct Open {
     /// `None` since the process has forked, until the next step.
-    file: Option<OpenFile>,
-    /// Where it lies, without links, and which one it was at first.
-    place: PathBuf,
+    database: Option<Database>,
+    /// The file's absolute path without links, and which file it was at first.
+    path: Arc<Path>,
     identity: Identity,
-    /// Where this client hears, once it listens.
-    receiver: Option<Arc<Receiver>>,
 }
 
 impl Open {
-    fn file(&mut self) -> Result<&mut OpenFile, Fault> {
-        if self.file.is_none() {
-            let file = OpenFile::of(&self.place, Found::Before)?;
-            file.check_is(self.identity)?;
-            self.file = Some(file);
+    fn of(path: &Path) -> Result<Self, Fault> {
+        file::check_path(path)?;
+        // What is absolute is no URI, which SQLite would also take.
+        let whole = absolute(path).unwrap_or_else(|_| path.to_owned());
+        let database = Some(Database::open(&whole, true)?);
+        let path: Arc<Path> = fs::canonicalize(path).map_err(|_| file::gone())?.into();
+        Ok(Self { database, identity: file::identity(&path)?, path })
+    }
+
+    /// The file, whatever lies under its path now.
+    fn database(&mut self) -> Result<&mut Database, Fault> {
+        if self.database.is_none() {
+            self.check_path()?;
+            self.database = Some(Database::open(&self.path, false)?);
         }
-        self.file.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))
+        self.database.as_mut().ok_or_else(|| Error::closed().into())
+    }
+
+    /// The file, if whoever opens its path opens this one too.
+    fn current(&mut self) -> Result<&mut Database, Fault> {
+        self.check_path()?;
+        self.database()
+    }
+
+    fn check_path(&self) -> Result<(), Fault> {
+        if file::identity(&self.path)? == self.identity { Ok(()) } else { Err(file::gone()) }
     }
 }
 
@@ -111,117 +108,88 @@ impl SqliteStore {
     /// file busy it is tried again, for `connect_timeout`; a step later on for `timeout`.
     pub async fn open(path: &Path, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
         let shown = path.display().to_string();
-        let open = Arc::new(Mutex::new(None));
+        fork::check_inherited().map_err(|error| error.with("path", &*shown))?;
         // Before it is open: a fork may come right after.
+        let open = Arc::new(Mutex::new(None));
         fork::register(&open);
-        let place = Patience::of(options.connect_timeout)
-            .keep(&runtime, |_| {
-                let _here = fork::no_fork()?;
-                fork::check_inherited(path)?;
-                let file = OpenFile::of(path, Found::OrMade)?;
-                let (place, identity) = (file.path().to_owned(), file.identity());
-                let opened =
-                    Open { file: Some(file), place: place.clone(), identity, receiver: None };
-                *open.lock() = Some(opened);
-                Ok(place)
-            })
-            .await
-            .map_err(|fault| fault.with("path", &shown).into_error())?;
+        let opens = || {
+            let _fork = fork::no_fork()?;
+            let opened = Open::of(path)?;
+            let place = opened.path.clone();
+            *open.lock() = Some(opened);
+            Ok(place)
+        };
+        let opened = keep_trying(&runtime, options.connect_timeout, &mut None, opens).await;
+        let place = opened.map_err(|fault: Fault| fault.with("path", &shown).error)?;
         let addresses = Addresses::of(&place, runtime.clone());
         Ok(Self {
             open,
-            sender: Arc::new(Sender::new(addresses, runtime.clone())),
-            nowhere: "".into(),
+            notices: Arc::new(Notices::new(addresses, runtime.clone())),
             path: shown,
             timeout: options.timeout,
+            process: runtime.process(),
             runtime,
-            process: std::process::id(),
         })
     }
 
     /// Refuses in a forked child: SQLite's locks are not inherited, its connection would write without them.
-    fn check_process(&self, here: u32) -> Result<(), Fault> {
-        if self.process == here {
-            return Ok(());
-        }
-        Err(Fault::Failed(Error::new(
-            Code::Closed,
-            "this client belongs to the process that forked this one; connect again in the child",
-        )))
-    }
-
-    /// Does something with what this client has open, but not with the file.
-    fn beside<T>(
-        &self,
-        process: u32,
-        act: impl FnOnce(&mut Open) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        // Before the lock, which a thread that does not exist here may have held when the process forked.
-        self.check_process(process)?;
-        let mut open = self.open.lock();
-        act(open.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))?)
+    fn check_process(&self) -> Result<()> {
+        if self.process == self.runtime.process() { Ok(()) } else { Err(Error::forked()) }
     }
 
     /// Does something with the open file.
     fn with<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
-        let here = fork::no_fork()?;
-        self.beside(here.process, |open| {
-            let done = act(open);
-            if done.is_err() {
-                open.file = open.file.take().filter(|file| !file.is_lost());
-            }
-            done
-        })
-    }
-
-    fn shut(&self) {
-        // During a fork, or in a child that may not use SQLite, no file is open that it could close.
-        let _here = fork::no_fork();
-        // Within the lock: a fork waits for that, and finds the file closed.
-        *self.open.lock() = None;
-    }
-
-    fn carry_out(
-        &self,
-        part: &[Step],
-        all: bool,
-        manners: Manners,
-    ) -> Result<(Done, Option<Arc<Receiver>>), Fault> {
-        self.with(|open| {
-            let receiver = open.receiver.clone();
-            let around = Surroundings {
-                clock: &|| self.runtime.wall(),
-                channel: receiver.as_ref().map_or(&self.nowhere, |receiver| receiver.channel()),
-                reachable: &|channel| self.sender.reachable(channel),
-            };
-            let file = open.file()?;
-            let done = if part.iter().all(|step| step.action.only_looks()) {
-                file.look(|database| database.look(part, &around))?
-            } else if all_end(part) {
-                file.end(manners, |database| database.carry_out(part, all, &around))?
-            } else {
-                file.change(manners, |database| database.carry_out(part, all, &around))?
-            };
-            // Most batches tell nobody anything.
-            let receiver = receiver.filter(|_| !done.notices.is_empty());
-            Ok((done, receiver))
-        })
-    }
-}
-
-impl SqliteStore {
-    /// Carries out what goes into one transaction, and tells whoever is to be told.
-    async fn part(&self, part: &[Step], all: bool, patience: &mut Patience) -> Vec<Answer> {
-        match patience.keep(&self.runtime, |manners| self.carry_out(part, all, manners)).await {
-            Ok((done, receiver)) => {
-                self.sender.deliver(done.notices, receiver.as_deref());
-                if let Some(write_back) = done.write_back {
-                    self.runtime.spawn_blocking(Box::new(|| write_back.run()));
+        // Before the locks, which a thread that does not exist here may have held when the process forked.
+        self.check_process()?;
+        let _fork = fork::no_fork()?;
+        let mut open = self.open.lock();
+        let open = open.as_mut().ok_or_else(Error::closed)?;
+        let done = act(open)?;
+        if let Some(database) = open.database.as_mut()
+            && database.has_long_log()
+        {
+            let (path, log) = (open.path.clone(), database.log.clone());
+            self.runtime.spawn_blocking(Box::new(move || {
+                if let Err(Fault { error, .. }) = write_back(&path, &log) {
+                    tracing::debug!(%error, "the log is not written back; a later step tries again");
                 }
-                done.answers
+            }));
+        }
+        Ok(done)
+    }
+
+    /// The same, as often and as long as the file is busy.
+    async fn keep<T>(
+        &self,
+        until: &mut Option<Instant>,
+        act: impl Fn(&mut Open) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let done = keep_trying(&self.runtime, self.timeout, until, || self.with(&act)).await;
+        done.map_err(|fault| fault.with("path", &self.path))
+    }
+
+    /// Carries out what goes into one transaction, and tells whoever is to be told.
+    async fn part(&self, part: &[Step], all: bool, until: &mut Option<Instant>) -> Vec<Answer> {
+        let channel = self.notices.channel();
+        let reachable = |channel: &str| self.notices.reachable(channel);
+        let scene = || Scene::new(self.runtime.wall(), &channel, &reachable);
+        let carried_out = self.keep(until, |open| {
+            if part.iter().all(|step| step.action.only_looks()) {
+                open.current()?.apply(part, scene())
+            } else if all_end(part) {
+                // It does no harm in a file that nobody uses any more.
+                open.database()?.carry_out(part, all, scene)
+            } else {
+                open.current()?.carry_out(part, all, scene)
+            }
+        });
+        match carried_out.await {
+            Ok((answers, notices)) => {
+                self.notices.deliver(notices);
+                answers
             }
             Err(fault) => {
-                let failure = fault.with("path", &self.path).into_failure();
+                let failure = fault.into_failure();
                 part.iter().map(|_| Err(failure.clone())).collect()
             }
         }
@@ -230,47 +198,36 @@ impl SqliteStore {
 
 impl LeaseStore for SqliteStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("sqlite", Fence::ClockBounded)
-            .with_own_tables()
-            .with_guarantees(guarantees::GUARANTEES)
+        Capabilities::new("sqlite", Fence::ClockBounded).with_guarantees(guarantees::GUARANTEES)
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(batch.len());
-        let mut patience = Patience::of(self.timeout);
+        let mut until = None;
         for part in batch.chunks(PART) {
             if !answers.is_empty() {
-                let_others_run().await;
+                tokio::task::yield_now().await;
             }
-            answers.extend(self.part(part, false, &mut patience).await);
+            answers.extend(self.part(part, false, &mut until).await);
         }
         answers
     }
 
     async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
-        self.part(batch, true, &mut Patience::of(self.timeout)).await
+        self.part(batch, true, &mut None).await
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
-        let listening = self.beside(std::process::id(), |open| {
-            if let Some(receiver) = &open.receiver {
-                receiver.redirect(sink);
-            } else {
-                let receiver = Receiver::open(self.sender.addresses(), sink, &self.runtime);
-                open.receiver = Some(Arc::new(receiver));
-            }
-            Ok(())
-        });
-        listening.map_err(Fault::into_error)
+        self.check_process()?;
+        let open = self.open.lock();
+        open.as_ref().ok_or_else(Error::closed)?;
+        self.notices.listen(sink);
+        Ok(())
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        Patience::of(self.timeout)
-            .keep(&self.runtime, |_| {
-                self.with(|open| open.file()?.look(|database| database.names(prefix)))
-            })
-            .await
-            .map_err(|fault| fault.with("path", &self.path).into_error())
+        let names = self.keep(&mut None, |open| open.current()?.names(prefix)).await;
+        names.map_err(|fault| fault.error)
     }
 
     fn cells(&self) -> Option<Cells<'_>> {
@@ -278,46 +235,35 @@ impl LeaseStore for SqliteStore {
     }
 
     async fn close(&self) {
-        if self.check_process(std::process::id()).is_ok() {
-            self.shut();
+        if self.check_process().is_ok() {
+            // Within the lock: a fork waits for that, and finds the file closed.
+            *self.open.lock() = None;
+            self.notices.close();
         }
     }
 }
 
 impl CellStore for SqliteStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let now = || self.runtime.wall();
-        let look = |_| self.with(|open| open.file()?.look(|database| database.look_at(key, now())));
-        Patience::of(self.timeout)
-            .keep(&self.runtime, look)
-            .await
-            .map_err(|fault| fault.with("path", &self.path).into_error())
+        let look = |open: &mut Open| open.current()?.look_at(key, self.runtime.wall());
+        self.keep(&mut None, look).await.map_err(|fault| fault.error)
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let clock = || self.runtime.wall();
-        let swap = |manners| {
-            self.with(|open| open.file()?.change(manners, |database| database.swap(change, &clock)))
-        };
-        let swapped = Patience::of(self.timeout).keep(&self.runtime, swap).await;
-        let (swap, write_back) =
-            swapped.map_err(|fault| fault.with("path", &self.path).into_failure())?;
-        if let Some(write_back) = write_back {
-            self.runtime.spawn_blocking(Box::new(|| write_back.run()));
-        }
-        Ok(swap)
+        let swap = |open: &mut Open| open.current()?.swap(change, &clock);
+        self.keep(&mut None, swap).await.map_err(Fault::into_failure)
     }
 }
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        if self.check_process(std::process::id()).is_err() {
-            // The parent's socket is not to be removed here. (Of its file nothing is open, unless somebody forked without
-            // a word, and then it must not even be closed.)
+        if self.check_process().is_ok() {
+            *self.open.lock() = None;
+        } else {
+            // What is open is its parent's, and must not even be closed here.
             std::mem::forget(self.open.clone());
-            return;
         }
-        self.shut();
     }
 }
 

@@ -1,4 +1,4 @@
-//! The lock's row: how a [`Record`] lies in the table, in columns people can read.
+//! The lock's row: how a [`Record`] lies in the table, in columns people can read; and the rows of one batch.
 
 use rusqlite::types::{FromSqlResult, ValueRef};
 use rusqlite::{Connection, Row, params};
@@ -12,10 +12,11 @@ use crate::driver::record::{Holder, Record};
 use crate::fence::Token;
 use crate::port::{Kind, LockKey, Mode, OwnerId};
 
-/// The table. Times are microseconds, moments since 1970; `holders`, `waiters` and `tombstones` are JSON, NULL when there are none.
+/// The tables. Times are microseconds, moments since 1970; `holders`, `waiters` and `tombstones` are JSON, NULL when there are none.
 /// The holder of a mutex stands in columns of its own, the holders of other kinds in `holders`. No index beside the key
 /// and no hidden row number: a step rewrites one page.
-pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
+/// `fencelock_meta` has how far the last sweep came.
+pub(super) const TABLES: &str = "CREATE TABLE fencelock_lock (
     name TEXT PRIMARY KEY NOT NULL,
     owner TEXT,
     token INTEGER,
@@ -31,7 +32,8 @@ pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
     holders TEXT,
     longest_lease INTEGER NOT NULL,
     forget_after INTEGER NOT NULL
-) WITHOUT ROWID";
+) WITHOUT ROWID;
+CREATE TABLE fencelock_meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID";
 
 const LOAD: &str = "SELECT owner, token, granted_at, expires_at, info, last_token, counter_until, waiters, tombstones,
     open_since, kind, holders, longest_lease FROM fencelock_lock WHERE name = ?1";
@@ -40,6 +42,41 @@ const STORE: &str =
     "REPLACE INTO fencelock_lock (name, owner, token, granted_at, expires_at, info, last_token,
     counter_until, waiters, tombstones, open_since, kind, holders, longest_lease, forget_after)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+
+/// The records that a batch has loaded, each as it was and as it is to be. Each is read and written once, however many of the
+/// steps are of its lock: thousands may hold it, and their row is as long.
+pub(super) struct Rows<'a> {
+    connection: &'a Connection,
+    loaded: Vec<(&'a LockKey, Record, Record)>,
+}
+
+impl<'a> Rows<'a> {
+    /// None yet.
+    pub(super) fn of(connection: &'a Connection) -> Self {
+        Self { connection, loaded: Vec::new() }
+    }
+
+    /// A lock's record, for changes.
+    pub(super) fn record(&mut self, lock: &'a LockKey) -> Result<&mut Record, Fault> {
+        let known = self.loaded.iter().position(|(known, ..)| *known == lock);
+        let at = known.unwrap_or(self.loaded.len());
+        if known.is_none() {
+            let record = load(self.connection, lock)?;
+            self.loaded.push((lock, record.clone(), record));
+        }
+        Ok(&mut self.loaded[at].2)
+    }
+
+    /// Writes what has changed.
+    pub(super) fn store(&self) -> Result<(), Fault> {
+        for (lock, before, record) in &self.loaded {
+            if record != before {
+                store(self.connection, lock, record)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Makes sure that the table is the one these statements need.
 pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
@@ -124,7 +161,7 @@ pub(super) fn store(connection: &Connection, lock: &LockKey, record: &Record) ->
 }
 
 /// SQLite's numbers have a sign. A time it cannot hold is one that never comes.
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

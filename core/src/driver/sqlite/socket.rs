@@ -1,85 +1,106 @@
-//! The sockets by which clients wake each other: each a file that datagrams are sent to.
+//! The sockets by which clients wake each other: each a file that datagrams are sent to. Windows has none: waiters ask again
+//! by themselves there.
 
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+pub(super) use self::platform::{Socket, is_dead, made_at};
 
-/// One that sends, or is bound to a file. It never blocks.
-pub(super) struct Socket(UnixDatagram);
+#[cfg(unix)]
+mod platform {
+    use std::fs::{Permissions, set_permissions, symlink_metadata};
+    use std::io::{self, ErrorKind};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+    use std::os::unix::net::UnixDatagram;
+    use std::path::Path;
 
-impl Socket {
-    /// One that only sends.
-    pub(super) fn unbound() -> io::Result<Self> {
-        Self::nonblocking(UnixDatagram::unbound()?)
+    /// One that sends, or is bound to a file. It never blocks.
+    pub(in super::super) struct Socket(UnixDatagram);
+
+    impl Socket {
+        /// One that only sends.
+        pub(in super::super) fn unbound() -> io::Result<Self> {
+            Self::nonblocking(UnixDatagram::unbound()?)
+        }
+
+        /// One that hears what is sent to this file, to which nobody but this user may write.
+        pub(in super::super) fn bind(path: &Path) -> io::Result<Self> {
+            let socket = UnixDatagram::bind(path)?;
+            set_permissions(path, Permissions::from_mode(0o600))?;
+            Self::nonblocking(socket)
+        }
+
+        fn nonblocking(socket: UnixDatagram) -> io::Result<Self> {
+            socket.set_nonblocking(true)?;
+            Ok(Self(socket))
+        }
+
+        /// Sends a datagram.
+        pub(in super::super) fn send_to(&self, bytes: &[u8], path: &Path) -> io::Result<()> {
+            self.0.send_to(bytes, path).map(drop)
+        }
+
+        /// Passes on what is sent here, until that fails.
+        pub(in super::super) async fn hear(
+            self,
+            most: usize,
+            mut heard: impl FnMut(&[u8]),
+        ) -> io::Result<()> {
+            let socket = tokio::net::UnixDatagram::from_std(self.0)?;
+            let mut buffer = vec![0; most];
+            loop {
+                let length = socket.recv(&mut buffer).await?;
+                heard(&buffer[..length]);
+            }
+        }
     }
 
-    /// One that hears what is sent to this file, to which nobody but this user may write.
-    pub(super) fn bind(path: &Path) -> io::Result<Self> {
-        Self::nonblocking(bind_private(path)?)
+    /// Whether nobody listens there, for certain.
+    pub(in super::super) fn is_dead(path: &Path) -> bool {
+        let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
+        tried.is_err_and(|error| {
+            matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+        })
     }
 
-    fn nonblocking(socket: UnixDatagram) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self(socket))
-    }
-
-    /// Sends a datagram.
-    pub(super) fn send_to(&self, bytes: &[u8], path: &Path) -> io::Result<()> {
-        self.0.send_to(bytes, path).map(drop)
-    }
-
-    /// From now on it hears.
-    pub(super) fn listen(self) -> io::Result<Ear> {
-        tokio::net::UnixDatagram::from_std(self.0).map(Ear)
+    /// Since when a socket is there, in seconds; `None` if there is none.
+    pub(in super::super) fn made_at(path: &Path) -> Option<i64> {
+        let found = symlink_metadata(path).ok()?;
+        found.file_type().is_socket().then(|| found.mtime())
     }
 }
 
-/// A socket that hears.
-pub(super) struct Ear(tokio::net::UnixDatagram);
+#[cfg(not(unix))]
+mod platform {
+    use std::convert::Infallible;
+    use std::io::{self, ErrorKind};
+    use std::path::Path;
 
-impl Ear {
-    /// The length of the next datagram.
-    pub(super) async fn hear(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.recv(buffer).await
+    /// There is none.
+    pub(in super::super) struct Socket(Infallible);
+
+    impl Socket {
+        pub(in super::super) fn unbound() -> io::Result<Self> {
+            Err(ErrorKind::Unsupported.into())
+        }
+
+        pub(in super::super) fn bind(_: &Path) -> io::Result<Self> {
+            Self::unbound()
+        }
+
+        pub(in super::super) fn send_to(&self, _: &[u8], _: &Path) -> io::Result<()> {
+            match self.0 {}
+        }
+
+        #[allow(clippy::unused_async)] // As its counterpart, which does hear.
+        pub(in super::super) async fn hear(self, _: usize, _: impl FnMut(&[u8])) -> io::Result<()> {
+            match self.0 {}
+        }
     }
-}
 
-/// Whether nobody listens there, for certain.
-pub(super) fn is_dead(path: &Path) -> bool {
-    let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
-    tried.is_err_and(|error| is_refusal(error.kind()))
-}
-
-/// Whether an error says that nobody listens there, rather than that it cannot be told.
-pub(super) fn is_refusal(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
-}
-
-/// Since when a socket is there, in seconds; `None` if there is none.
-pub(super) fn made_at(path: &Path) -> Option<i64> {
-    let found = fs::symlink_metadata(path).ok()?;
-    found.file_type().is_socket().then(|| found.mtime())
-}
-
-/// Linux gives the file the mode that the socket has. Set later, by its path, it could be the mode of another file that
-/// somebody has put there meanwhile.
-#[cfg(target_os = "linux")]
-fn bind_private(path: &Path) -> io::Result<UnixDatagram> {
-    let socket = UnixDatagram::unbound()?;
-    rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
-    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(path)?)?;
-    Ok(socket)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn bind_private(path: &Path) -> io::Result<UnixDatagram> {
-    use std::os::unix::fs::PermissionsExt;
-    let socket = UnixDatagram::bind(path)?;
-    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
-        let _ = fs::remove_file(path);
-        return Err(error);
+    /// That cannot be told: others may listen where this system has no way to look.
+    pub(in super::super) fn is_dead(_: &Path) -> bool {
+        false
     }
-    Ok(socket)
+
+    pub(in super::super) fn made_at(_: &Path) -> Option<i64> {
+        None
+    }
 }

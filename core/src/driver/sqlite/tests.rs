@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::*;
+use crate::error::Code;
 use crate::port::{
     Action, Applied, BoxFuture, Family, Instant, Kind, Mode, Outcome, OwnerId, Runtime, Take,
 };
@@ -93,7 +95,12 @@ async fn a_full_disk_refuses_the_whole_transaction_and_the_next_one_works() {
     let directory = Directory::new("full");
     let store = directory.store(Duration::ZERO).await;
     store
-        .with(|open| open.file()?.database.limit_pages())
+        .with(|open| {
+            let connection = &open.current()?.connection;
+            let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+            let limit = format!("PRAGMA max_page_count = {}", pages + 2);
+            Ok(connection.query_row(&limit, [], |_| Ok(()))?)
+        })
         .unwrap_or_else(|fault| panic!("{fault:?}"));
     let small = take(&store, "small", "");
     let large = take(&store, "large", &"x".repeat(1 << 20));
@@ -119,7 +126,7 @@ async fn the_log_begins_anew_although_somebody_writes_without_a_pause() {
             let free = Step { action: Action::Free { open: false }, ..take.clone() };
             store.step(&[take, free]).await;
         }
-        let pages = store.with(|open| Ok(open.file()?.database.log_pages())).unwrap();
+        let pages = store.with(|open| Ok(open.current()?.log.load(Relaxed))).unwrap();
         if pages < longest {
             (longest, anew) = (0, anew + 1);
         }
@@ -203,13 +210,13 @@ async fn a_client_that_is_not_there_is_unreachable_and_one_that_cannot_be_told_i
     let directory = Directory::new("reach");
     let store = directory.store(Duration::ZERO).await;
     store.listen(Arc::new(|_| {})).await.unwrap();
-    let channel = store.with(|open| Ok(open.receiver.as_ref().unwrap().channel().clone())).unwrap();
-    assert!(!channel.contains('/') && store.sender.reachable(&channel));
+    let channel = store.notices.channel();
+    assert!(!channel.contains('/') && store.notices.reachable(&channel));
     store.close().await;
-    assert!(!store.sender.reachable(&channel));
-    assert!(!store.sender.reachable("/nowhere/fencelock-0123456789abcdef.sock"));
+    assert!(!store.notices.reachable(&channel));
+    assert!(!store.notices.reachable("/nowhere/fencelock-0123456789abcdef.sock"));
     for unknown in ["", "somewhere", "../locks.db.fencelock-0123456789abcdef.sock"] {
-        assert!(store.sender.reachable(unknown), "{unknown}");
+        assert!(store.notices.reachable(unknown), "{unknown}");
     }
 }
 

@@ -25,8 +25,6 @@ impl On {
 }
 
 impl Tables for On {
-    const STRICT: bool = true;
-
     async fn client(&self) -> Client {
         self.client_of("app").await
     }

@@ -43,8 +43,6 @@ async fn locks_row(server: &Arc<On>, statement: &'static str, seconds: f64) -> J
 }
 
 impl Tables for On {
-    const STRICT: bool = true;
-
     async fn client(&self) -> Client {
         fencelock::connect(&format!("{}?create=true", self.0.url("postgres"))).await.unwrap()
     }

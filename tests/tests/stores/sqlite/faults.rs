@@ -95,7 +95,7 @@ async fn where_the_path_is_too_long_for_a_socket_the_temporary_directory_serves(
     let mut place = Place::new();
     let deep = place.directory.path().join("d".repeat(120));
     fs::create_dir(&deep).unwrap();
-    place.file = deep.join("shop.db");
+    place.file = deep.join("locks.db");
     hand_over(&place.peer().await, &place.peer().await).await;
     assert!(
         fs::read_dir(&deep).unwrap().all(|entry| entry.unwrap().file_type().unwrap().is_file())
@@ -263,27 +263,23 @@ async fn files_that_cannot_serve_are_refused_with_their_reason() {
     told(&open(directory).await, Code::Invalid, "is a directory");
     told(&open(Path::new("")).await, Code::Invalid, "memory:");
     told(&open(Path::new("/dev/null")).await, Code::Invalid, "not a regular file");
-    told(&open(&directory.join("no/shop.db")).await, Code::Invalid, "does not exist");
+    told(&open(&directory.join("no/locks.db")).await, Code::Invalid, "does not exist");
     let letter = directory.join("letter");
     fs::write(&letter, "Dear database, I am none. ".repeat(100)).unwrap();
     told(&open(&letter).await, Code::Invalid, "not a SQLite database");
-    told(&open(&letter.join("shop.db")).await, Code::Invalid, "does not exist");
+    told(&open(&letter.join("locks.db")).await, Code::Invalid, "does not exist");
     assert!(fs::read_to_string(&letter).unwrap().starts_with("Dear database"));
 
     drop(place.peer().await);
-    let version = "SELECT value FROM fencelock_meta WHERE key = 'schema_version'";
-    let ours: i64 = place.plain().query_row(version, [], |row| row.get(0)).unwrap();
-    let mark = |version: i64| {
-        let update = "UPDATE fencelock_meta SET value = ?1 WHERE key = 'schema_version'";
-        place.plain().execute(update, [version]).unwrap();
-    };
+    let ours: i64 =
+        place.plain().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     for other in [ours - 1, ours + 1] {
-        mark(other);
+        place.plain().pragma_update(None, "user_version", other).unwrap();
         let refused = open(&place.file).await;
         told(&refused, Code::Conflict, "another version");
-        assert_eq!(refused.fields()["schema_version"], other.to_string());
+        assert_eq!(refused.fields()["layout"], other.to_string());
     }
-    mark(ours);
+    place.plain().pragma_update(None, "user_version", ours).unwrap();
     place
         .plain()
         .execute_batch("DROP TABLE fencelock_lock; CREATE TABLE fencelock_lock (name)")
@@ -291,16 +287,20 @@ async fn files_that_cannot_serve_are_refused_with_their_reason() {
     told(&open(&place.file).await, Code::Conflict, "not as fencelock made them");
 }
 
+/// A whole other database, or an empty one that says whose it is.
 #[tokio::test]
-async fn the_file_may_be_the_users_own_database() {
-    let place = Place::new();
-    let shop = place.plain();
-    shop.execute_batch("CREATE TABLE item (name TEXT); INSERT INTO item VALUES ('chair')").unwrap();
-    let peer = place.peer().await;
-    let (owner, _) = peer.try_take("items", TTL).await;
-    let read = "SELECT item.name || owner FROM item, fencelock_lock";
-    let joined: String = shop.query_row(read, [], |row| row.get(0)).unwrap();
-    assert_eq!(joined, format!("chair{owner}"));
+async fn a_database_of_another_program_is_refused_and_left_as_it_is() {
+    for makes in ["CREATE TABLE item (name TEXT)", "PRAGMA application_id = 7"] {
+        let place = Place::new();
+        let shop = place.plain();
+        shop.execute_batch(makes).unwrap();
+        let before = fs::read(&place.file).unwrap();
+        let error =
+            Peer::open(&place.file, &Options::default()).await.err().expect("it is refused");
+        assert_eq!((error.code(), &*error.fields()["argument"]), (Code::Invalid, "path"));
+        assert!(error.message().contains("tables of another program"), "{error}");
+        assert!(fs::read(&place.file).unwrap() == before, "{makes}");
+    }
 }
 
 #[tokio::test]
@@ -355,7 +355,7 @@ async fn without_any_socket_a_waiter_lives_by_its_refreshes() {
     let peer = place.peer().await;
     let (owner, answer) = peer.try_take("deaf", TTL).await;
     for end in ["", "-wal", "-shm"] {
-        let file = place.directory.path().join(format!("shop.db{end}"));
+        let file = place.directory.path().join(format!("locks.db{end}"));
         fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
     }
     let mut deaf = unprivileged(&place, "wait", &["deaf", "30000"]);

@@ -2,4 +2,3 @@
 
 mod faults;
 mod identity;
-mod own_table;

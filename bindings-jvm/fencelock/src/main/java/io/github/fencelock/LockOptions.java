@@ -115,8 +115,8 @@ public interface LockOptions<T> {
     }
 
     /**
-     * On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three
-     * of its columns in brackets: {@code account(id, version, balance)}. The first is the key, whose value is the
+     * On PostgreSQL and MySQL: keeps a version in a row of your own table, written as the table with three of its
+     * columns in brackets: {@code account(id, version, balance)}. The first is the key, whose value is the
      * version's name. The second is a whole number that rises with each change. The third is the value. In a URL
      * whose scheme ends in {@code +row}: the table with its key only, {@code account(id)}, whose rows are then the
      * locks. By default empty.
