@@ -26,6 +26,14 @@ pub(crate) fn write(text: &mut String, notice: &Notice) {
     written.expect("text takes whatever is written to it");
 }
 
+/// A notice alone.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) fn text(notice: &Notice) -> String {
+    let mut text = String::new();
+    write(&mut text, notice);
+    text
+}
+
 /// The notices of a datagram.
 pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = Notice> {
     std::str::from_utf8(bytes).unwrap_or_default().lines().filter_map(line)

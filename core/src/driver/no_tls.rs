@@ -8,7 +8,7 @@ use crate::options::Options;
 
 /// There is none.
 #[derive(Clone, Debug)]
-pub(crate) enum Tls {}
+pub enum Tls {}
 
 impl Tls {
     pub(crate) fn new(_: &Options) -> Result<Self> {

@@ -12,7 +12,7 @@ pub(super) struct KeyedTable<'a> {
 }
 
 /// The same with two more columns.
-pub(super) struct OwnTable<'a> {
+pub struct OwnTable<'a> {
     pub(super) keyed: KeyedTable<'a>,
     pub(super) version: &'a str,
     pub(super) value: &'a str,
@@ -158,7 +158,6 @@ fn keeps_digits(json: &str) -> bool {
 }
 
 /// Says that a value cannot be told.
-#[cfg(feature = "mysql")]
 pub(super) fn no_json() -> Error {
     let message =
         "the column with the value holds bytes, or text that is not the JSON it should be";

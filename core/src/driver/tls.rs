@@ -21,7 +21,7 @@ use crate::port::RuntimeHandle;
 
 /// How we prove who the server is, and who we are.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub struct Tls {
     files: Files,
     /// The name that the server's certificate must have; empty: that of the host.
     name: String,

@@ -4,7 +4,9 @@ use std::fmt::Display;
 
 use mysql_async::{DriverError, IoError, ServerError};
 
+use crate::driver::own_table::{CONSTRAINT, UNFIT};
 use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
+use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
 use crate::driver::tls;
 use crate::error::{Code, Error};
 use crate::port::Failure;
@@ -81,6 +83,27 @@ const NUMBERS: &[Number] = &[
         Code::Auth,
         Next::Reconnect,
         "the server takes no connections from this machine; see `reply`",
+    ),
+];
+
+/// The server's errors on a user's own table with versions.
+pub(super) const OWN_TABLE: &[Number] = &[
+    (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
+    (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
+    (&[1048, 1062, 1451, 1452, 1644, 3819, 4025], Code::Conflict, Next::Keep, CONSTRAINT),
+    (&[1264, 1265, 1267, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
+];
+
+/// The server's errors on another library's table, which cannot be used then.
+pub(super) const FOREIGN: &[Number] = &[
+    (&[1146], Code::Unsupported, Next::Keep, ""),
+    (&[1142, 1143], Code::Auth, Next::Keep, ""),
+    (&[1054, 1062, 1136, 1264, 1265, 1364, 1366, 1406], Code::Conflict, Next::Keep, ""),
+    (
+        &[1292],
+        Code::Unavailable,
+        Next::Keep,
+        "the other library's table keeps times in a zone that lacks this one (daylight saving); give it DATETIME columns, or the server a zone without",
     ),
 ];
 
@@ -183,6 +206,11 @@ fn judge_answer(
     // What does not fit a column is quoted, and may be an owner id.
     let error = if *message == OTHER_SHAPE { error } else { error.with("reply", reply.clone()) };
     Fault { failure: Failure::refused(error), next: *next }
+}
+
+/// The number of an error that the server reported, if it did.
+pub(super) fn number(error: &Error) -> &str {
+    error.fields().get("number").map_or("", String::as_str)
 }
 
 #[cfg(test)]

@@ -1,50 +1,15 @@
-//! Versions in a table of the user's own. The row is locked before it is changed: whoever waits for it in vain has
-//! changed nothing.
+//! Tables of the user's own: their description in the catalogue, and the statements for their versions.
 
-use serde_json::Value as Json;
-
-use super::fault::{Number, judge_as};
-use super::link::Link;
+use super::connection::Connection;
+use super::dialect::Mysql;
+use super::fault::{Number, OWN_TABLE};
 use super::literal::text;
-use super::live::{Answered, Live, Statement, ask};
-use super::row::column;
-use super::schema::MOST_BYTES;
-use super::shape;
-use super::statement::{self, CLOCK};
-use crate::driver::own_table::{self, CONSTRAINT, UNFIT};
-use crate::driver::sql::fault::{Fault, Next, bad_column};
-use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
-use crate::driver::sql::signed;
-use crate::driver::sql::transaction::{Progress, Work};
-use crate::error::{Code, Error, Result as Outcome};
-use crate::port::{CellKey, Change, Look, Swap, Version};
-
-/// A user's own table: its name, the names of its columns, and how its value column holds a value.
-pub(super) struct OwnTable {
-    table: String,
-    key: String,
-    version: String,
-    value: String,
-    kind: Kind,
-}
-
-/// How a column holds a value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Number,
-    /// Its text is JSON.
-    Document,
-    /// Its text is a text.
-    Text,
-}
-
-/// The server's errors on a user's own table.
-const NUMBERS: &[Number] = &[
-    (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
-    (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
-    (&[1048, 1062, 1451, 1452, 1644, 3819, 4025], Code::Conflict, Next::Keep, CONSTRAINT),
-    (&[1264, 1265, 1267, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
-];
+use crate::driver::own_table::{KeyedTable, OwnTable};
+use crate::driver::sql::dialect::{Connection as _, Dialect};
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::own_table::{Kind, Layout};
+use crate::driver::sql::statement::{Row, Statement, column};
+use crate::error::{Error, Result};
 
 const WHOLE: &[&str] = &["tinyint", "smallint", "mediumint", "int", "bigint"];
 const NUMERIC: &[&str] = &["decimal", "float", "double", "year"];
@@ -52,142 +17,113 @@ const NUMERIC: &[&str] = &["decimal", "float", "double", "year"];
 const BYTES: &[&str] =
     &["bit", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry"];
 
-impl OwnTable {
-    /// Finds a table that was written as `table(key, version, value)`.
-    async fn find(link: &Link, live: &mut Live, written: &str) -> Result<Self, Fault> {
-        let own = own_table::OwnTable::parse(written, MOST_BYTES).map_err(Fault::refused)?;
-        let columns = [own.keyed.key, own.version, own.value];
-        let found = shape::columns(&mut live.conn, &own.keyed, &columns, judged(link, false));
-        let found = found.await?;
-        let [key, version, value] = &found[..] else { return Err(Fault::vanished()) };
-        if !WHOLE.contains(&&*version.kind) {
-            return Err(Fault::refused(own.does_not_count(&version.kind)));
-        }
-        if !key.is_unique {
-            return Err(Fault::refused(own.keyed.not_unique()));
-        }
-        let kind = match &*value.kind {
-            _ if value.is_json => Kind::Document,
-            kind if WHOLE.contains(&kind) || NUMERIC.contains(&kind) => Kind::Number,
-            kind if BYTES.contains(&kind) => {
-                let message = format!("a column of the type {kind} holds no value that JSON knows");
-                return Err(Fault::refused(Error::invalid("on_table", message)));
-            }
-            _ => Kind::Text,
-        };
-        let [key, version, value] = own.columns('`');
-        Ok(Self { table: own.keyed.name('`'), key, version, value, kind })
-    }
+/// A column as the catalogue describes it.
+#[derive(Clone)]
+pub(super) struct Column {
+    name: String,
+    pub(super) kind: String,
+    /// It is a key by itself.
+    pub(super) is_unique: bool,
+    pub(super) is_json: bool,
+    /// Its table locks rows for a transaction.
+    has_transactions: bool,
+}
 
-    fn is_it(&self, name: &str) -> String {
-        shape::is_it(&self.key, name)
-    }
-
-    async fn look(&self, link: &Link, live: &mut Live, key: &CellKey) -> Result<Look, Fault> {
-        let Self { table, version, value, .. } = self;
-        let is_it = self.is_it(&key.name);
-        let asked = format!("SELECT {version}, {value} FROM {table} WHERE {is_it}; SELECT {CLOCK}");
-        let answered = ask(&mut live.conn, &Statement::Text(asked)).await;
-        self.shown(&answered.map_err(judged(link, false))?).map_err(Fault::refused)
-    }
-
-    fn shown(&self, answered: &Answered) -> Outcome<Look> {
-        let [rows, clock] = &answered.sets[..] else { return Err(bad_column("now")) };
-        let clock = clock.first().ok_or_else(|| bad_column("now"))?;
-        let clock = column(clock, 0, "now")?;
-        let Some(row) = rows.first() else { return Ok(Look { cell: None, clock }) };
-        let value = column::<Option<String>>(row, 1, "value")?;
-        let json = match value {
-            None => "null".to_owned(),
-            Some(text) if self.kind == Kind::Text => Json::from(text).to_string(),
-            Some(text) => {
-                serde_json::from_str::<Json>(&text).map_err(|_| own_table::no_json())?;
-                text
-            }
-        };
-        own_table::look(column(row, 0, "version")?, &json, clock)
-    }
-
-    /// The value as it stands in SQL.
-    fn literal(&self, json: &str) -> Outcome<String> {
-        let unfit = |_| Error::invalid("value", UNFIT);
-        Ok(match serde_json::from_str::<Json>(json).map_err(unfit)? {
-            Json::Null => "NULL".to_owned(),
-            _ if self.kind == Kind::Document => text(json),
-            Json::Bool(truth) => i32::from(truth).to_string(),
-            Json::Number(number) => number.to_string(),
-            Json::String(value) => text(&value),
-            Json::Array(_) | Json::Object(_) => text(json),
+impl Column {
+    fn of(row: &Row) -> Result<Self> {
+        Ok(Self {
+            name: column::<&str>(row, 0, "name")?.to_owned(),
+            kind: column::<&str>(row, 1, "type")?.to_owned(),
+            is_unique: column::<i64>(row, 2, "unique")? != 0,
+            is_json: column::<i64>(row, 3, "json")? != 0,
+            has_transactions: column::<i64>(row, 4, "engine")? != 0,
         })
     }
 }
 
-/// The fault that a failed statement on such a table amounts to.
-fn judged(link: &Link, decides: bool) -> impl Fn(mysql_async::Error) -> Fault {
-    move |error| judge_as(&link.address, &error, decides, NUMBERS)
+/// These columns of a table. Refused if it or one of them is missing.
+pub(super) async fn columns(
+    connection: &mut Connection,
+    table: &KeyedTable<'_>,
+    names: &[&str],
+    known: &'static [Number],
+) -> Result<Vec<Column>, Fault> {
+    let rows = connection.ask_of(&[Statement::bare(shape(table))], false, known).await?.rows();
+    if rows.is_empty() {
+        return Err(Fault::refused(table.no_table()));
+    }
+    let shown: Result<Vec<Column>> = rows.iter().map(Column::of).collect();
+    let shown = shown.map_err(Fault::refused)?;
+    if shown.iter().any(|column| !column.has_transactions) {
+        return Err(Fault::refused(table.no_transactions()));
+    }
+    let found = names.iter().map(|name| {
+        let found = shown.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+        found.cloned().ok_or_else(|| Fault::refused(table.no_column(name)))
+    });
+    found.collect()
 }
 
-/// Reads such a version.
-pub(super) struct Read(pub(super) CellKey);
-
-impl Work<Link> for Read {
-    type Done = Look;
-
-    async fn attempt(&self, link: &Link, live: &mut Live, _: &Progress) -> Result<Look, Fault> {
-        let find = async |written: &str| OwnTable::find(link, live, written).await;
-        let table = link.own_tables.of(&self.0, find).await?;
-        let look = table.look(link, live, &self.0).await;
-        link.own_tables.passed(&self.0, look)
+/// The statements for the versions in a table.
+pub(super) async fn layout(
+    connection: &mut Connection,
+    own: &OwnTable<'_>,
+) -> Result<Layout, Fault> {
+    let names = [own.keyed.key, own.version, own.value];
+    let found = columns(connection, &own.keyed, &names, OWN_TABLE).await?;
+    let [key, version, value] = &found[..] else { return Err(Fault::vanished()) };
+    if !WHOLE.contains(&&*version.kind) {
+        return Err(Fault::refused(own.does_not_count(&version.kind)));
     }
+    if !key.is_unique {
+        return Err(Fault::refused(own.keyed.not_unique()));
+    }
+    let kind = match &*value.kind {
+        _ if value.is_json => Kind::Document,
+        kind if WHOLE.contains(&kind) || NUMERIC.contains(&kind) => Kind::Number,
+        kind if BYTES.contains(&kind) => {
+            let message = format!("a column of the type {kind} holds no value that JSON knows");
+            return Err(Fault::refused(Error::invalid("on_table", message)));
+        }
+        _ => Kind::Text,
+    };
+    let ([key, version, value], table, clock) =
+        (own.columns('`'), own.keyed.name('`'), Mysql::CLOCK);
+    let is_it = is_it(&key, "$1");
+    Ok(Layout {
+        look: vec![
+            format!("SELECT TRUE, {version}, {value} FROM {table} WHERE {is_it}"),
+            format!("SELECT {clock}"),
+        ],
+        lock: format!("SELECT {version}, {clock} FROM {table} WHERE {is_it} FOR UPDATE"),
+        replace: format!(
+            "UPDATE {table} SET {version} = {version} + 1, {value} = $2 WHERE {is_it}"
+        ),
+        kind,
+    })
 }
 
-/// Replaces such a version if nobody was faster.
-pub(super) struct Replace(pub(super) Change);
+/// The SQL condition that a row has this name, which is SQL too, as its key. Text that only begins with a number is no number.
+pub(super) fn is_it(key: &str, name: &str) -> String {
+    format!("{key} = {name} AND CAST({key} AS CHAR) = {name}")
+}
 
-impl Work<Link> for Replace {
-    type Done = Swap;
-
-    fn turns<'p>(&self, link: &'p Link) -> &'p tokio::sync::Semaphore {
-        &link.own_turns
-    }
-
-    async fn attempt(
-        &self,
-        link: &Link,
-        live: &mut Live,
-        progress: &Progress,
-    ) -> Result<Swap, Fault> {
-        let Self(Change { key, expected, value, .. }) = self;
-        let find = async |written: &str| OwnTable::find(link, live, written).await;
-        let own = link.own_tables.of(key, find).await?;
-        let OwnTable { table, version, value: holds, .. } = &*own;
-        let expected = expected.map_or(0, Version::get);
-        let value = own.literal(value.as_deref().unwrap_or("null")).map_err(Fault::refused)?;
-        let is_it = own.is_it(&key.name);
-        let begin = statement::begin();
-        let asked =
-            format!("{begin}SELECT {version}, {CLOCK} FROM {table} WHERE {is_it} FOR UPDATE");
-        let locked =
-            ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(link, false));
-        let rows = link.own_tables.passed(key, locked)?.rows();
-        let present = rows.first().map(|row| {
-            Ok((column::<Option<i64>>(row, 0, "version")?, column::<u64>(row, 1, "now")?))
-        });
-        let present = present.transpose().map_err(Fault::refused)?;
-        let Some((_, since)) = present.filter(|(version, _)| *version == Some(signed(expected)))
-        else {
-            let asked = Statement::Text(statement::roll_back());
-            ask(&mut live.conn, &asked).await.map_err(judged(link, false))?;
-            return Ok(Swap::Other(own.look(link, live, key).await?));
-        };
-        let asked = format!(
-            "UPDATE {table} SET {version} = {version} + 1, {holds} = {value} WHERE {is_it}; {}",
-            statement::end("COMMIT")
-        );
-        progress.decides();
-        let written =
-            ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(link, true));
-        link.own_tables.passed(key, written)?;
-        Ok(Swap::Done { version: Version::new(expected + 1), since })
-    }
+/// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON, whether its table has transactions.
+fn shape(table: &KeyedTable<'_>) -> String {
+    let schema = table.table.schema.map_or("DATABASE()".to_owned(), text);
+    let table = text(table.table.name);
+    // Each kind of server reads one of the comments.
+    format!(
+        "SELECT c.COLUMN_NAME, c.DATA_TYPE, EXISTS (SELECT 1 FROM information_schema.STATISTICS AS s
+             WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = c.TABLE_NAME AND s.NON_UNIQUE = 0 AND s.SEQ_IN_INDEX = 1
+                 AND s.COLUMN_NAME = c.COLUMN_NAME AND s.SUB_PART IS NULL AND NOT EXISTS (SELECT 1 FROM information_schema.STATISTICS AS o
+                     WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME
+                         AND o.SEQ_IN_INDEX = 2)),
+             c.DATA_TYPE = 'json' /*M! OR EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS AS k
+                 WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME
+                     AND k.CHECK_CLAUSE = CONCAT('json_valid(`', c.COLUMN_NAME, '`)')) */,
+             NOT EXISTS (SELECT 1 FROM information_schema.TABLES AS t JOIN information_schema.ENGINES AS e ON e.ENGINE = t.ENGINE
+                 WHERE t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND e.TRANSACTIONS <> 'YES')
+         FROM information_schema.COLUMNS AS c WHERE c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = {table}"
+    )
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
-
+use super::connection::Connection;
+use super::fault::number;
+use crate::driver::sql::dialect::Connection as _;
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::statement::{Row, Statement, column};
 use crate::driver::sql::tables::Tables;
 use crate::error;
 
@@ -72,14 +74,14 @@ CREATE TABLE IF NOT EXISTS {rows} (
 }
 
 /// Makes the tables and the sequence.
-pub(super) async fn create(conn: &mut Conn, tables: &Tables) -> Result<(), mysql_async::Error> {
-    match conn.query_drop(schema_of(tables)).await {
-        // A Galera cluster has no such sequence with a cache.
-        Err(mysql_async::Error::Server(said)) if said.code == 1235 => {
-            conn.query_drop(schema_of(tables).replace(CACHE, "NOCACHE")).await
-        }
-        made => made,
+pub(super) async fn create(connection: &mut Connection, tables: &Tables) -> Result<(), Fault> {
+    let mut made = connection.ask(&[Statement::bare(schema_of(tables))], false).await;
+    // A Galera cluster has no such sequence with a cache.
+    if made.as_ref().is_err_and(|fault| number(&fault.failure.error) == "1235") {
+        let schema = schema_of(tables).replace(CACHE, "NOCACHE");
+        made = connection.ask(&[Statement::bare(schema)], false).await;
     }
+    made.map(drop)
 }
 
 /// The required shape of the tables: the end of the table's name, columns, their types, and which column is the key.
@@ -121,33 +123,40 @@ type Column = (String, &'static str);
 
 /// Makes sure that the tables are there, and makes them if `create` says so. Answers a column that is not as the statements write it.
 pub(super) async fn find(
-    conn: &mut Conn,
+    connection: &mut Connection,
     tables: &Tables,
     create: bool,
-) -> Result<Option<Column>, mysql_async::Error> {
-    let Tables { table, cells, .. } = tables;
-    let each = format!("SELECT name FROM {table} LIMIT 0; SELECT name FROM {cells} LIMIT 0");
-    match conn.query_drop(each).await {
-        Err(mysql_async::Error::Server(said)) if create && said.code == 1146 => {
+) -> Result<Option<Column>, Fault> {
+    let look = |table: &str| Statement::bare(format!("SELECT name FROM {table} LIMIT 0"));
+    let found = connection.ask(&[look(&tables.table), look(&tables.cells)], false).await;
+    match found {
+        Err(fault) if create && number(&fault.failure.error) == "1146" => {
             // Nothing is made beside a table that is somebody else's.
-            let other = differs(conn, tables, true).await?;
+            let other = differs(connection, tables, true).await?;
             if other.is_some() {
                 return Ok(other);
             }
-            self::create(conn, tables).await?;
+            self::create(connection, tables).await?;
         }
-        found => found?,
+        found => drop(found?),
     }
-    differs(conn, tables, false).await
+    differs(connection, tables, false).await
 }
 
 /// A column that is not of that shape. With `may_lack` a table may not be there at all.
 async fn differs(
-    conn: &mut Conn,
+    connection: &mut Connection,
     tables: &Tables,
     may_lack: bool,
-) -> Result<Option<Column>, mysql_async::Error> {
-    let shown: Vec<(String, String, String, String)> = conn.query(shown(tables)).await?;
+) -> Result<Option<Column>, Fault> {
+    let answer = connection.ask(&[Statement::bare(shown(tables))], false).await?;
+    let shown = |row: &Row| {
+        let text = |at| column::<&str>(row, at, "COLUMN_NAME").map(str::to_owned);
+        Ok((text(0)?, text(1)?, text(2)?, text(3)?))
+    };
+    let shown: error::Result<Vec<(String, String, String, String)>> =
+        answer.all().map(shown).collect();
+    let shown = shown.map_err(Fault::refused)?;
     let shown: BTreeSet<(&str, &str, &str, &str)> =
         shown.iter().map(|(a, b, c, d)| (&**a, &**b, &**c, &**d)).collect();
     let there: BTreeSet<_> = shown.iter().map(|(table, ..)| *table).collect();

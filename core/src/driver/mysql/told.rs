@@ -23,9 +23,7 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn new(at: u64, to: Arc<str>, notice: &Notice) -> Self {
-        let mut say = String::new();
-        datagram::write(&mut say, notice);
-        Self { at, to, say }
+        Self { at, to, say: datagram::text(notice) }
     }
 
     /// The notices in it for this client, unless the client has read the row since.
@@ -54,7 +52,7 @@ pub(super) fn read(text: Option<&str>) -> Result<Vec<Told>> {
 /// The notices to write into a row: the former ones that are neither out of date nor read by now, and the new ones.
 pub(super) fn written(
     before: &[Told],
-    new: Vec<Told>,
+    new: impl Iterator<Item = Told>,
     record: &Record,
     own: &str,
 ) -> Option<String> {
@@ -91,12 +89,12 @@ mod tests {
         let ttl = Duration::from_secs(5);
         let notice = Notice::Granted { owner, token: Token::new(7), ttl, drawn: 1 };
         let told = Told::new(3, "me".into(), &notice);
-        let text = written(&[], vec![told], &Record::default(), "you").unwrap();
+        let text = written(&[], [told].into_iter(), &Record::default(), "you").unwrap();
         let read = read(Some(&text)).unwrap();
         assert_eq!(read[0].after(2, "me").collect::<Vec<_>>(), [notice]);
         assert_eq!(read[0].after(3, "me").count() + read[0].after(2, "you").count(), 0);
         // The grant it tells of has ended.
-        assert_eq!(written(&read, Vec::new(), &Record::default(), "you"), None);
+        assert_eq!(written(&read, [].into_iter(), &Record::default(), "you"), None);
         assert!(super::read(Some("{}")).is_err());
     }
 }

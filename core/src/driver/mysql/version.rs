@@ -2,7 +2,7 @@
 
 /// The kind and the version of a server, from `VERSION()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
+pub(super) struct Version {
     pub(super) is_mariadb: bool,
     /// The first two of its numbers.
     pub(super) number: (u32, u32),

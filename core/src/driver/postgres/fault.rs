@@ -1,10 +1,12 @@
 //! Failures on the way to a server and at it, as errors of fencelock: the message, whether the call was applied, the next step.
 
+use std::fmt::Display;
+
 use tokio_postgres::error::Severity;
 
-use super::address::Address;
+use crate::driver::own_table::{CONSTRAINT, UNFIT};
 use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
-use crate::driver::sql::known_tables::CHANGED;
+use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
@@ -96,6 +98,24 @@ pub(super) const OWN_ROWS: &[State] = &[
     ),
 ];
 
+/// The server's errors on a user's own table with versions.
+pub(super) const OWN_TABLE: &[State] = &[
+    ("42501", Code::Auth, Next::Keep, RIGHTS),
+    ("42", Code::Conflict, Next::Keep, CHANGED),
+    ("23", Code::Conflict, Next::Keep, CONSTRAINT),
+    ("P0001", Code::Conflict, Next::Keep, CONSTRAINT),
+    ("22", Code::Invalid, Next::Keep, UNFIT),
+];
+
+/// The server's errors on another library's table, which cannot be used then.
+pub(super) const FOREIGN: &[State] = &[
+    ("42P01", Code::Unsupported, Next::Keep, ""),
+    ("42501", Code::Auth, Next::Keep, ""),
+    ("42", Code::Conflict, Next::Keep, ""),
+    ("22", Code::Conflict, Next::Keep, ""),
+    ("23", Code::Conflict, Next::Keep, ""),
+];
+
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";
 const NO_SCHEMA: &str = "there is no such schema in the database, or the user may not use it; make it (CREATE SCHEMA), grant USAGE on it, or correct `schema` in the URL";
 const NO_TABLES: &str = "the database has no table `fencelock`, or none of the name in `table`, where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints, with the `--table` of the URL; if they are there, grant the user USAGE on the schema";
@@ -117,13 +137,13 @@ pub(super) fn pooled() -> Error {
 }
 
 /// The fault that a failed statement amounts to. `decides`: it may have been carried out though its answer was lost.
-pub(super) fn judge(address: &Address, error: &tokio_postgres::Error, decides: bool) -> Fault {
-    judge_as(address, error, decides, &[])
+pub(super) fn judge(server: &impl Display, error: &tokio_postgres::Error, decides: bool) -> Fault {
+    judge_as(server, error, decides, &[])
 }
 
 /// The same, where some of what the server says means something else.
 pub(super) fn judge_as(
-    address: &Address,
+    server: &impl Display,
     error: &tokio_postgres::Error,
     decides: bool,
     states: &[State],
@@ -133,7 +153,7 @@ pub(super) fn judge_as(
         if ["invalid configuration", "authentication error"].iter().any(|said| text.contains(said))
         {
             let message = "the server wants a password, or another one, or in a way this client does not know; correct it in the URL, or the server's pg_hba.conf";
-            let error = Error::new(Code::Auth, message).with("server", address.to_string());
+            let error = Error::new(Code::Auth, message).with("server", server.to_string());
             return Fault::refused(error);
         }
         let reason = source.map_or(text, ToString::to_string);
@@ -141,27 +161,32 @@ pub(super) fn judge_as(
         let sent = decides
             && (error.is_closed()
                 || source.is_none_or(<dyn std::error::Error>::is::<std::io::Error>));
-        return lost(address, &reason, sent);
+        return lost(server, &reason, sent);
     };
     let (state, reply) = (said.code().code(), said.message());
     // An ERROR undoes what it ends. A session that is ended may have been so behind its commit.
     let ended = !matches!(said.parsed_severity(), Some(Severity::Error));
     if ended && decides {
-        return lost(address, reply, true);
+        return lost(server, reply, true);
     }
     let known = states.iter().chain(STATES).find(|row| state.starts_with(row.0));
     if let Some((_, code, next, message)) = known {
-        let error = told(Error::new(*code, *message), address, state, reply);
+        let error = told(Error::new(*code, *message), server, state, reply);
         let next = if ended { Next::Reconnect } else { *next };
         return Fault { failure: Failure::refused(error), next };
     }
     if ended {
-        return lost(address, reply, false);
+        return lost(server, reply, false);
     }
     let message = "the server refused a statement; see `reply`";
-    Fault::refused(told(Error::new(Code::Unavailable, message), address, state, reply))
+    Fault::refused(told(Error::new(Code::Unavailable, message), server, state, reply))
 }
 
-fn told(error: Error, address: &Address, state: &str, reply: &str) -> Error {
-    error.with("server", address.to_string()).with("sqlstate", state).with("reply", reply)
+fn told(error: Error, server: &impl Display, state: &str, reply: &str) -> Error {
+    error.with("server", server.to_string()).with("sqlstate", state).with("reply", reply)
+}
+
+/// The state that the server reported, if it did.
+pub(super) fn state(error: &Error) -> &str {
+    error.fields().get("sqlstate").map_or("", String::as_str)
 }

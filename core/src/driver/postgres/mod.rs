@@ -1,37 +1,24 @@
 //! Locks in a table of a PostgreSQL database.
 //!
-//! The row of a lock is its record. A plain case (a Take of a mutex nobody holds or waits for, its Free, its Renew) is one statement. All
-//! else is a transaction of two flights: the first locks the row and reads it, and the server's clock after that; the model runs in the
-//! client; the second writes the row, tells whoever is told with NOTIFY, and commits. A row stays for good, so that tokens rise.
-//!
-//! Correctness rests on the row's lock, not on an isolation level. `link` has one connection for what is one statement and hears notices
-//! there, and a few for transactions. `statement` has the SQL, `row` says how a record lies in the table.
+//! `sql` has the store; here are the connection, the SQL and the notices. One connection is for what is one statement, many at once, and
+//! hears notices (LISTEN); a few are for transactions. Correctness rests on the row's lock, not on an isolation level.
 
-mod address;
-mod cell;
+mod connection;
+mod dialect;
 mod fault;
-mod foreign;
 mod gate;
 mod guarantees;
-mod link;
-mod live;
-mod lock_in;
+mod notices;
 mod own_table;
-mod plain;
 mod pooler;
-mod row;
 mod schema;
 mod session;
-mod setup;
-mod shape;
-mod statement;
-mod store;
-mod sweep;
-mod transaction;
-mod value;
 
-pub use self::gate::gate_trigger;
-pub use self::lock_in::lock_in;
+use self::dialect::Postgres;
+pub use self::gate::{gate_trigger, lock_in};
 pub use self::schema::schema;
 pub use self::session::{AdvisoryStore, RowStore};
-pub use self::store::PostgresStore;
+use super::sql::store::SqlStore;
+
+/// One client's view of the locks in a PostgreSQL database. [`Recorded`](super::recorded::Recorded) makes a store of locks of it.
+pub type PostgresStore = SqlStore<Postgres>;

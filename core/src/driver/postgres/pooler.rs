@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::address::Address;
+use super::connection::{Connection, SERVER};
+use super::dialect::Postgres;
 use super::fault::{judge, pooled};
-use super::live::open_first;
-use super::setup::SERVER;
+use crate::driver::sql::dialect::AddressOf;
 use crate::driver::sql::room::when_there_is_room;
 use crate::error::Result;
 use crate::port::RuntimeHandle;
@@ -21,7 +21,7 @@ impl Pooling {
     /// Refuses such a pooler. It is looked for once, by connections that set nothing: a setting would stay in a session that others use.
     pub(super) async fn refuse(
         &self,
-        address: &Address,
+        address: &AddressOf<Postgres>,
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<()> {
@@ -30,9 +30,8 @@ impl Pooling {
         }
         // Both or none: clients that hold one each would wait for each other.
         let both = || async {
-            let (one, _) = open_first(address, SERVER, None, runtime, limit).await?;
-            let (two, _) = open_first(address, SERVER, None, runtime, limit).await?;
-            Ok((one, two))
+            let open = || Connection::open_first(address, SERVER, None, runtime, limit);
+            Ok((open().await?.0, open().await?.0))
         };
         let (one, two) = when_there_is_room(runtime, limit, both).await?;
         let asked = async {

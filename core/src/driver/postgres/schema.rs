@@ -1,7 +1,7 @@
 //! The tables and functions, as they are made or printed, and how another shape is seen.
 
+use tokio_postgres::Client;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Statement};
 
 use super::fault::other_shape;
 use crate::driver::sql::tables::Tables;
@@ -158,13 +158,11 @@ const CELL: &[(&str, Type)] = &[
 ];
 
 /// Makes sure that the columns are of the types that the statements write.
-pub(super) fn check(tables: &Tables, store: &Statement, cell_store: &Statement) -> Result<()> {
+pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> Result<()> {
     let each = [(&tables.word, store, WRITTEN), (&tables.cells, cell_store, CELL)];
-    for (table, statement, columns) in each {
+    for (table, found, columns) in each {
         let differs = |(found, (_, wanted)): &(&Type, &(&str, Type))| found != &wanted;
-        if let Some((_, (column, wanted))) =
-            statement.params().iter().zip(columns).find(|pair| differs(pair))
-        {
+        if let Some((_, (column, wanted))) = found.iter().zip(columns).find(differs) {
             return Err(other_shape(&format!("{table}.{column}"), wanted.name()));
         }
     }

@@ -1,72 +1,71 @@
 //! How a cell lies in its row, and what a change makes of it.
 
+use std::time::Duration;
+
+use super::dialect::{Connection, Dialect, each};
 use super::fault::{Fault, bad_column};
+use super::link::Link;
 use super::row::number;
 use super::signed;
-use crate::driver::cell::{self, CellRecord};
+use super::statement::{Answer, Row, Statement, column, name};
+use super::transaction::{Progress, Work};
+use crate::driver::cell::{self, CellRecord, row_name};
 use crate::error::Result;
-use crate::port::{Cell, Change, Mark, Swap};
+use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
 
-/// The columns a cell is read from. Moments are µs since 1970.
-pub(in crate::driver) struct Columns<'a> {
-    pub(in crate::driver) value: Option<&'a str>,
-    pub(in crate::driver) since: Option<i64>,
-    pub(in crate::driver) trail: Option<&'a str>,
-    pub(in crate::driver) forget_after: Option<i64>,
-}
+/// How often a client that changes cells deletes some that have ended.
+const SWEEP: Duration = Duration::from_secs(5);
 
-impl Columns<'_> {
-    /// The record in the columns; `None` if the row was only just made.
-    pub(in crate::driver) fn record(self) -> Result<Option<CellRecord>> {
-        let Some(trail) = self.trail else { return Ok(None) };
-        let trail: Vec<Mark> = serde_json::from_str(trail).map_err(|_| bad_column("trail"))?;
-        if trail.is_empty() {
-            return Err(bad_column("trail"));
-        }
-        let value = self.value.map(Into::into);
-        let since = number(self.since, "since")?;
-        let ends = match self.forget_after {
-            None => u64::MAX,
-            Some(ends) => number(Some(ends), "forget_after")?,
-        };
-        Ok(Some(CellRecord { cell: Cell { value, since, trail }, ends }))
+/// The record in a row; `None` if the row was only just made.
+fn record(row: &Row) -> Result<Option<CellRecord>> {
+    let Some(trail) = column::<Option<&str>>(row, 2, "trail")? else { return Ok(None) };
+    let trail: Vec<Mark> = serde_json::from_str(trail).map_err(|_| bad_column("trail"))?;
+    if trail.is_empty() {
+        return Err(bad_column("trail"));
     }
+    let value = column::<Option<&str>>(row, 0, "value")?.map(Into::into);
+    let since = number(column(row, 1, "since")?, "since")?;
+    let ends = match column(row, 3, "forget_after")? {
+        None => u64::MAX,
+        Some(ends) => number(Some(ends), "forget_after")?,
+    };
+    Ok(Some(CellRecord { cell: Cell { value, since, trail }, ends }))
 }
 
-/// The columns a cell is written to.
-pub(in crate::driver) struct Written<'a> {
-    pub(in crate::driver) value: Option<&'a str>,
-    pub(in crate::driver) since: i64,
-    pub(in crate::driver) trail: String,
-    pub(in crate::driver) forget_after: Option<i64>,
+/// The statement that writes a record into its row.
+fn store<D: Dialect>(link: &Link<D>, key: &CellKey, record: &CellRecord) -> Statement {
+    let CellRecord { cell, ends } = record;
+    let trail = serde_json::to_string(&cell.trail).expect("marks are plain");
+    let values = [
+        name(row_name(key)),
+        cell.value.as_deref().into(),
+        signed(cell.since).into(),
+        trail.into(),
+        (*ends != u64::MAX).then(|| signed(*ends)).into(),
+    ];
+    Statement::kept(&link.texts.cell_store, values)
 }
 
-impl<'a> From<&'a CellRecord> for Written<'a> {
-    fn from(CellRecord { cell, ends }: &'a CellRecord) -> Self {
-        Self {
-            value: cell.value.as_deref(),
-            since: signed(cell.since),
-            trail: serde_json::to_string(&cell.trail).expect("marks are plain"),
-            forget_after: (*ends != u64::MAX).then(|| signed(*ends)),
-        }
-    }
+/// The cell as it is.
+pub(super) async fn look<D: Dialect>(link: &Link<D>, key: &CellKey) -> Result<Look> {
+    let asked = each(&link.texts.cell_look, &[name(row_name(key))]);
+    let answer: Answer = link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
+    let row = answer.all().find(|row| row.0.len() > 3);
+    let record = row.map_or(Ok(None), record).map_err(|error| error.with("name", &*key.name))?;
+    Ok(cell::look(record.as_ref(), answer.clock()?))
 }
 
-/// Carries a change out on what lies in a locked row, if that has the version it expects.
-pub(in crate::driver) struct Exchange(pub(in crate::driver) Change);
+/// Carries a change out, if what is there has the version it expects.
+pub(super) struct Exchange(pub(super) Change);
 
 impl Exchange {
     /// The answer to the change, and the record to write, if any.
-    pub(in crate::driver) fn apply(
-        &self,
-        columns: Columns<'_>,
-        now: Option<i64>,
-    ) -> Result<(Swap, Option<CellRecord>), Fault> {
+    fn apply(&self, answer: &Answer) -> Result<(Swap, Option<CellRecord>), Fault> {
         let Self(change) = self;
-        let named =
-            |error: crate::error::Error| Fault::refused(error.with("name", &*change.key.name));
-        let mut record = columns.record().map_err(named)?;
-        let now = number(now, "now").map_err(named)?;
+        let row = answer.row().ok_or_else(Fault::vanished)?;
+        let read = record(row).and_then(|record| Ok((record, answer.clock()?)));
+        let (mut record, now) =
+            read.map_err(|error| Fault::refused(error.with("name", &*change.key.name)))?;
         if let Some(failure) = cell::refusal(record.as_ref(), now, now) {
             return Err(Fault::refused(failure.error));
         }
@@ -74,4 +73,42 @@ impl Exchange {
         let swap = cell::swap(&mut record, change, now);
         Ok((swap, record.filter(|record| Some(record) != before.as_ref())))
     }
+}
+
+impl<D: Dialect> Work<D> for Exchange {
+    type Done = Swap;
+
+    async fn attempt(
+        &self,
+        link: &Link<D>,
+        connection: &mut D::Connection,
+        progress: &Progress,
+    ) -> Result<Swap, Fault> {
+        let Self(change) = self;
+        let [mut asked, commit, roll_back] = D::transaction();
+        for text in [&link.texts.cell_insert, &link.texts.cell_lock] {
+            asked.push(Statement::kept(text, [name(row_name(&change.key))]));
+        }
+        let answer = connection.ask(&asked, false).await?;
+        let (swap, changed) = self.apply(&answer)?;
+        let Some(record) = changed else {
+            connection.ask(&roll_back, false).await?;
+            return Ok(swap);
+        };
+        let mut asked = vec![store(link, &change.key, &record)];
+        asked.extend(commit);
+        progress.decides();
+        connection.ask(&asked, true).await?;
+        sweep(link);
+        Ok(swap)
+    }
+}
+
+/// Deletes some cells that have ended, now and then. Nobody waits for it.
+fn sweep<D: Dialect>(link: &Link<D>) {
+    let Some(link) = link.weak.upgrade().filter(|link| link.sweeps_cells(SWEEP)) else { return };
+    link.runtime.clone().spawn(Box::pin(async move {
+        // What is left is deleted the next time.
+        let _ = link.ask(vec![Statement::once(link.texts.cell_sweep.clone(), [])], false).await;
+    }));
 }

@@ -7,7 +7,7 @@ use crate::port::{Applied, Failure};
 
 /// How to go on after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::driver) enum Next {
+pub enum Next {
     /// Nothing was done and the same may be tried at once: another transaction was in the way.
     Again,
     /// A row stayed locked. Nothing was done; who waits here holds up others.
@@ -22,7 +22,7 @@ pub(in crate::driver) enum Next {
 
 /// A statement or transaction that failed.
 #[derive(Debug)]
-pub(in crate::driver) struct Fault {
+pub struct Fault {
     pub(in crate::driver) failure: Failure,
     pub(in crate::driver) next: Next,
 }

@@ -33,8 +33,8 @@ impl<T> Idle<T> {
         self.all.pop()
     }
 
-    pub(in crate::driver) fn retain(&mut self, is_sound: impl Fn(&T) -> bool) {
-        self.all.retain(|(connection, _)| is_sound(connection));
+    pub(in crate::driver) fn take_all(&mut self) -> Vec<(T, Instant)> {
+        std::mem::take(&mut self.all)
     }
 
     /// Takes the connections that lay idle for long. Answers also whether the task goes on.

@@ -1,24 +1,34 @@
-//! The common parts of lock stores in a table of an SQL database: how a record lies in its row, when one statement will do, how a
-//! transaction is repeated, what failures mean. The databases' own folders have the SQL and the connections.
+//! Lock stores in a table of an SQL database: one store for all kinds of databases, by a [`Dialect`](dialect::Dialect).
+//!
+//! The row of a lock is its record (`records`, `row`). A plain case (a Take of a mutex nobody holds or waits for, its Free, its Renew) is one
+//! statement (`plain`). All else is a transaction of two flights: the first locks the row and reads it, and the server's clock after that;
+//! the model runs in the client; the second writes the row, tells whoever is told, and commits. A row stays for a week, so that tokens rise.
+//! `cell` has versions, `own_table` those in a table of the user's own, `foreign` the locks of other libraries.
 
+pub(super) mod address;
 pub(super) mod cell;
+pub(super) mod dialect;
 pub(super) mod fault;
 pub(super) mod first_host;
 pub(super) mod foreign;
+mod foreign_rows;
 pub(super) mod guarantees;
 pub(super) mod host;
-pub(super) mod idle;
-pub(super) mod known;
+mod idle;
+mod known;
 pub(super) mod known_tables;
-pub(super) mod place;
+pub(super) mod link;
+pub(super) mod own_table;
 pub(super) mod plain;
-pub(super) mod replace;
+pub(super) mod records;
 pub(super) mod room;
 pub(super) mod row;
 pub(super) mod session_guarantees;
+pub(super) mod statement;
+pub(super) mod store;
 pub(super) mod sweep;
 pub(super) mod tables;
-pub(super) mod transaction;
+mod transaction;
 
 /// SQL's numbers have a sign. What they cannot hold is never reached.
 pub(super) fn signed(number: u64) -> i64 {

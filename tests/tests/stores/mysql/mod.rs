@@ -10,6 +10,7 @@ mod model;
 mod own_rows;
 mod own_table;
 mod polling;
+mod rows;
 mod session_clauses;
 mod session_faults;
 mod sessions;

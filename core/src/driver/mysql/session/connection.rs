@@ -1,19 +1,18 @@
 //! One session: a connection that locks.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
-
 use super::line::Line;
 use super::way::Way;
-use crate::driver::mysql::address::Address;
-use crate::driver::mysql::fault::pooled;
-use crate::driver::mysql::live::{Answered, Statement, caught};
-use crate::driver::mysql::row::column;
+use crate::driver::mysql::connection::kill_query;
+use crate::driver::mysql::dialect::Mysql;
+use crate::driver::mysql::fault::{number, pooled};
+use crate::driver::sql::dialect::AddressOf;
 use crate::driver::sql::host::Host;
+use crate::driver::sql::statement::{Answer, Statement, column};
 use crate::driver::within::within;
 use crate::fence::Token;
 use crate::port::{Failure, LockKey, Mode, RuntimeHandle, Session};
@@ -26,7 +25,7 @@ const BEAT: &str = "SELECT CONNECTION_ID()";
 /// See the module.
 pub struct Connection<W: Way> {
     way: Arc<W>,
-    address: Arc<Address>,
+    address: Arc<AddressOf<Mysql>>,
     host: Host,
     runtime: RuntimeHandle,
     /// Its number on the server.
@@ -40,7 +39,7 @@ pub struct Connection<W: Way> {
 impl<W: Way> Connection<W> {
     pub(super) fn new(
         way: Arc<W>,
-        (address, host): (Arc<Address>, Host),
+        (address, host): (Arc<AddressOf<Mysql>>, Host),
         runtime: RuntimeHandle,
         number: u64,
         line: Arc<Line>,
@@ -50,9 +49,9 @@ impl<W: Way> Connection<W> {
     }
 
     /// Asks, and makes sure that it was this session's connection that answered. Each row of these statements has its number first.
-    pub(super) async fn ask(&self, statement: Statement) -> Result<Answered, Failure> {
-        let answered = self.line.ask(statement, true).await.map_err(|fault| fault.failure)?;
-        for row in answered.sets.iter().flatten() {
+    pub(super) async fn ask(&self, statement: Statement) -> Result<Answer, Failure> {
+        let answered = self.line.ask(vec![statement], true).await.map_err(|fault| fault.failure)?;
+        for row in answered.all() {
             let number = column::<u64>(row, 0, "CONNECTION_ID").map_err(Failure::unknown)?;
             if number != self.number {
                 // What this session had is nobody's business any more.
@@ -64,14 +63,12 @@ impl<W: Way> Connection<W> {
     }
 
     /// Has the server interrupt what this session does.
-    async fn kill_query(address: Arc<Address>, host: Host, number: u64, runtime: RuntimeHandle) {
-        let told = async {
-            if let Ok(mut conn) = caught(Conn::new(address.options(&host))).await {
-                let _ = conn.query_drop(format!("KILL QUERY {number}")).await;
-                let _ = conn.disconnect().await;
-            }
-        };
-        within(&runtime, INTERRUPT, told).await;
+    fn kill(&self) -> impl Future<Output = ()> + Send + use<W> {
+        let (address, host, number) = (self.address.clone(), self.host.clone(), self.number);
+        let runtime = self.runtime.clone();
+        async move {
+            within(&runtime, INTERRUPT, kill_query(&address, &host, number)).await;
+        }
     }
 }
 
@@ -80,11 +77,8 @@ impl<W: Way> Session for Connection<W> {
         self.waits.store(wait, Ordering::Release);
         let locked = self.way.lock(self, lock, wait).await;
         self.waits.store(false, Ordering::Release);
-        let number = |failure: &Failure| failure.error.fields().get("number").cloned();
         match locked {
-            Err(failure) if wait && number(&failure).is_some_and(|number| number == "1317") => {
-                Ok(None)
-            }
+            Err(failure) if wait && number(&failure.error) == "1317" => Ok(None),
             locked => locked,
         }
     }
@@ -94,7 +88,7 @@ impl<W: Way> Session for Connection<W> {
     }
 
     async fn beat(&self) -> Result<(), Failure> {
-        let beaten = self.ask(Statement::Text(BEAT.to_owned())).await;
+        let beaten = self.ask(Statement::bare(BEAT)).await;
         if beaten.is_err() && W::IN_TRANSACTION {
             // A failure may have ended the transaction.
             self.cut();
@@ -106,8 +100,7 @@ impl<W: Way> Session for Connection<W> {
         if self.line.is_over() {
             return;
         }
-        let (address, host) = (self.address.clone(), self.host.clone());
-        Self::kill_query(address, host, self.number, self.runtime.clone()).await;
+        self.kill().await;
     }
 
     fn cut(&self) {
@@ -117,10 +110,7 @@ impl<W: Way> Session for Connection<W> {
         self.line.cut();
         // Who waits in the server's queue may not see that its client has gone.
         if self.waits.load(Ordering::Acquire) {
-            let (address, host, runtime) =
-                (self.address.clone(), self.host.clone(), self.runtime.clone());
-            let kill = Self::kill_query(address, host, self.number, runtime);
-            self.runtime.spawn(Box::pin(kill));
+            self.runtime.spawn(Box::pin(self.kill()));
         }
     }
 

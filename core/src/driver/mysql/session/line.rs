@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
-use mysql_async::Conn;
 
-use crate::driver::mysql::address::Address;
-use crate::driver::mysql::fault::{Number, judge_as};
+use crate::driver::mysql::connection::Connection;
+use crate::driver::mysql::dialect::Mysql;
+use crate::driver::mysql::fault::Number;
 use crate::driver::mysql::finishing::Finishing;
-use crate::driver::mysql::live::{Answered, Statement, ask};
+use crate::driver::sql::dialect::{AddressOf, Connection as _};
 use crate::driver::sql::fault::{Fault, Next, lost};
+use crate::driver::sql::statement::{Answer, Statement};
 use crate::port::{EndSink, Instant, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -26,8 +27,8 @@ const SILENT: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(super) struct Line {
-    conn: tokio::sync::Mutex<Option<Conn>>,
-    address: Arc<Address>,
+    conn: tokio::sync::Mutex<Option<Connection>>,
+    address: Arc<AddressOf<Mysql>>,
     /// The errors of the server that have another meaning on this connection.
     numbers: &'static [Number],
     runtime: RuntimeHandle,
@@ -42,8 +43,8 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(
-        conn: Conn,
-        address: Arc<Address>,
+        conn: Connection,
+        address: Arc<AddressOf<Mysql>>,
         numbers: &'static [Number],
         runtime: RuntimeHandle,
         ended: EndSink,
@@ -66,28 +67,28 @@ impl Line {
     /// Asks, and reads the answer to its end. `decides`: it may have been carried out though its answer was lost.
     pub(super) async fn ask(
         self: &Arc<Self>,
-        statement: Statement,
+        statements: Vec<Statement>,
         decides: bool,
-    ) -> Result<Answered, Fault> {
-        let work = Box::pin(self.clone().carry(statement, decides));
+    ) -> Result<Answer, Fault> {
+        let work = Box::pin(self.clone().carry(statements, decides));
         Finishing::new(self.runtime.clone(), work).await
     }
 
     async fn carry(
         self: Arc<Self>,
-        statement: Statement,
+        statements: Vec<Statement>,
         decides: bool,
-    ) -> Result<Answered, Fault> {
+    ) -> Result<Answer, Fault> {
         let mut conn = self.conn.lock().await;
         let cut = self.cut.listen();
         let answered = match conn.as_mut().filter(|_| !self.is_over()) {
             None => return Err(lost(&self.address, "the session has ended", false)),
-            Some(present) => match select(pin!(ask(present, &statement)), cut).await {
-                Either::Left((answered, _)) => {
-                    answered.map_err(|error| judge_as(&self.address, &error, decides, self.numbers))
+            Some(present) => {
+                match select(pin!(present.ask_of(&statements, decides, self.numbers)), cut).await {
+                    Either::Left((answered, _)) => answered,
+                    Either::Right(_) => Err(lost(&self.address, "the session was ended", decides)),
                 }
-                Either::Right(_) => Err(lost(&self.address, "the session was ended", decides)),
-            },
+            }
         };
         *self.heard.lock() = self.runtime.now();
         if answered.as_ref().is_err_and(|fault| fault.next == Next::Reconnect) {
@@ -133,7 +134,7 @@ async fn watch(line: Weak<Line>, runtime: RuntimeHandle) {
         let is_busy = line.conn.try_lock().is_err();
         if is_busy || next <= runtime.now() {
             if !is_busy {
-                let _ = line.ask(Statement::Text("DO 0".to_owned()), false).await;
+                let _ = line.ask(vec![Statement::bare("DO 0")], false).await;
             }
             next = runtime.now() + SILENT;
         }

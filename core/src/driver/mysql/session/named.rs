@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use mysql_async::Conn;
-
 use super::connection::Connection;
 use super::guarantees;
 use super::key::key;
 use super::tokens::Tokens;
 use super::view;
-use super::way::{Judge, Way};
+use super::way::Way;
+use crate::driver::mysql::connection::Connection as Live;
 use crate::driver::mysql::literal::bytes;
-use crate::driver::mysql::live::{Answered, Statement};
-use crate::driver::mysql::row::column;
-use crate::driver::mysql::version::Version;
-use crate::driver::sql::fault::{bad_column, lost};
+use crate::driver::sql::fault::{Fault, bad_column, lost};
+use crate::driver::sql::statement::{Answer, Statement, column, name};
 use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 use crate::fence::Token;
@@ -56,15 +53,9 @@ impl Way for Named {
         }
     }
 
-    async fn find(
-        &self,
-        _: &mut Conn,
-        _: Version,
-        tokens: Tokens,
-        _: Judge<'_>,
-    ) -> Result<Statements> {
+    async fn find(&self, _: &mut Live, tokens: Tokens) -> Result<Statements, Fault> {
         let take = self.take(&tokens).into();
-        let free = format!("SELECT CONNECTION_ID(), RELEASE_LOCK({})", self.key("?")).into();
+        let free = format!("SELECT CONNECTION_ID(), RELEASE_LOCK({})", self.key("$1")).into();
         Ok(Statements { take, free, tokens })
     }
 
@@ -76,17 +67,16 @@ impl Way for Named {
     ) -> Result<Option<Token>, Failure> {
         let Statements { take, tokens, .. } = &session.found;
         if wait {
-            let waited = session.ask(Statement::Text(self.waiting(lock))).await?;
+            let waited = session.ask(Statement::bare(self.waiting(lock))).await?;
             if told(&waited)? != Some(1) {
                 // The server has given it up.
                 return Ok(None);
             }
         }
-        let name = vec![lock.as_str().as_bytes().into()];
         let statement = if wait {
-            Statement::Text(format!("SELECT CONNECTION_ID(), {}", tokens.next()))
+            Statement::bare(format!("SELECT CONNECTION_ID(), {}", tokens.next()))
         } else {
-            Statement::Prepared(take.clone(), name)
+            Statement::kept(take, [name(lock.as_str())])
         };
         match told(&session.ask(statement).await?)? {
             None => Err(lost(&"MySQL", "the server gave the statement up", true).failure),
@@ -96,15 +86,14 @@ impl Way for Named {
     }
 
     async fn unlock(&self, session: &Connection<Self>, lock: &LockKey) -> Result<bool, Failure> {
-        let free = session.found.free.clone();
-        let asked = Statement::Prepared(free, vec![lock.as_str().as_bytes().into()]);
+        let asked = Statement::kept(&session.found.free, [name(lock.as_str())]);
         let answered = session.ask(asked).await?;
         Ok(told(&answered)? == Some(1))
     }
 
     async fn unlock_all(&self, session: &Connection<Self>) -> Result<(), Failure> {
-        let all = "SELECT CONNECTION_ID(), RELEASE_ALL_LOCKS()".to_owned();
-        session.ask(Statement::Text(all)).await.map(drop)
+        let all = "SELECT CONNECTION_ID(), RELEASE_ALL_LOCKS()";
+        session.ask(Statement::bare(all)).await.map(drop)
     }
 
     async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
@@ -124,7 +113,7 @@ impl Named {
 
     /// Takes a lock, and draws a token only then. Answers 0 if somebody else has it.
     fn take(&self, tokens: &Tokens) -> String {
-        let (key, next) = (self.key("?"), tokens.next());
+        let (key, next) = (self.key("$1"), tokens.next());
         format!(
             "SELECT CONNECTION_ID(), CASE GET_LOCK({key}, 0) WHEN 1 THEN {next} WHEN 0 THEN 0 END"
         )
@@ -138,8 +127,8 @@ impl Named {
 }
 
 /// The second of what is answered.
-fn told(answered: &Answered) -> Result<Option<i64>, Failure> {
-    let row = answered.sets.iter().flatten().next();
+fn told(answered: &Answer) -> Result<Option<i64>, Failure> {
+    let row = answered.row();
     let told = row.ok_or_else(|| bad_column("GET_LOCK")).and_then(|row| column(row, 1, "GET_LOCK"));
     told.map_err(Failure::unknown)
 }

@@ -7,23 +7,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
-
 use super::connection::Connection;
 use super::guarantees;
 use super::row_sql::{Place, ROLL_BACK, setup};
 use super::rows_sweep::sweep;
 use super::tokens::Tokens;
 use super::view;
-use super::way::{Judge, Way};
-use crate::driver::mysql::live::Statement;
-use crate::driver::mysql::row::column;
+use super::way::{Way, numbers};
+use crate::driver::mysql::connection::Connection as Live;
+use crate::driver::mysql::fault::number;
+use crate::driver::mysql::own_table::columns;
 use crate::driver::mysql::schema::MOST_BYTES;
-use crate::driver::mysql::shape;
-use crate::driver::mysql::version::Version;
 use crate::driver::own_table::KeyedTable;
+use crate::driver::sql::dialect::Connection as _;
 use crate::driver::sql::fault::{Fault, Next};
+use crate::driver::sql::statement::{Statement, column};
 use crate::driver::sql::sweep::Sweep;
 use crate::driver::sql::tables::Tables;
 use crate::error::{Code, Error, Result};
@@ -77,30 +75,23 @@ impl Way for Rows {
         }
     }
 
-    async fn find(
-        &self,
-        conn: &mut Conn,
-        version: Version,
-        tokens: Tokens,
-        judged: Judge<'_>,
-    ) -> Result<Found> {
-        if !version.skips_locked() {
+    async fn find(&self, live: &mut Live, tokens: Tokens) -> Result<Found, Fault> {
+        if !live.version.skips_locked() {
             let message = "the server is too old for locks by row: MySQL 8.0 or MariaDB 10.6, or a newer one, is needed";
-            return Err(Error::new(Code::Unsupported, message));
+            return Err(Fault::refused(Error::new(Code::Unsupported, message)));
         }
-        conn.query_drop(setup()).await.map_err(judged)?;
-        let open = AtomicBool::new(false);
+        let (known, open) = (numbers(self), AtomicBool::new(false));
+        live.ask_of(&[Statement::bare(setup())], false, known).await?;
         if !self.on_own_table() {
             let looked = format!("SELECT name FROM {} LIMIT 0", self.tables.rows);
-            conn.query_drop(looked).await.map_err(judged)?;
+            live.ask_of(&[Statement::bare(looked)], false, known).await?;
             let place = Place::new(&self.tables, tokens);
             return Ok(Found { place, no_row: None, open });
         }
-        let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
-        let fault = |error| Fault::refused(judged(error));
-        let columns = shape::columns(conn, &own, &[own.key], fault).await;
-        if columns.map_err(|fault| fault.failure.error)?.iter().any(|key| !key.is_unique) {
-            return Err(own.not_unique());
+        let own = KeyedTable::parse(&self.on_table, MOST_BYTES).map_err(Fault::refused)?;
+        let found = columns(live, &own, &[own.key], known).await?;
+        if found.iter().any(|key| !key.is_unique) {
+            return Err(Fault::refused(own.not_unique()));
         }
         let place = Place::own(&own, tokens);
         Ok(Found { place, no_row: Some(own.no_row()), open })
@@ -115,20 +106,20 @@ impl Way for Rows {
         let Found { place, no_row, open } = &session.found;
         loop {
             open.store(true, Ordering::Release);
-            let answered = match session.ask(Statement::Text(place.wish(lock, wait))).await {
+            let answered = match session.ask(Statement::bare(place.wish(lock, wait))).await {
                 Err(failure) if wait && is_too_short(&failure) => {
                     roll_back(session).await?;
                     continue;
                 }
                 answered => answered?,
             };
-            if let Some(row) = answered.sets.iter().flatten().next() {
+            if let Some(row) = answered.row() {
                 let token = column(row, 1, "token").map_err(Failure::unknown)?;
                 return Ok(Some(Token::new(token)));
             }
-            let left = session.ask(Statement::Text(place.leave(lock))).await?;
+            let left = session.ask(Statement::bare(place.leave(lock))).await?;
             open.store(false, Ordering::Release);
-            let there = left.sets.iter().flatten().next().map(|row| column(row, 1, "there"));
+            let there = left.all().next().map(|row| column(row, 1, "there"));
             match no_row {
                 // A row that was waited for and is not locked has gone.
                 _ if !wait && there.transpose().map_err(Failure::unknown)? == Some(true) => {
@@ -159,7 +150,7 @@ impl Way for Rows {
             let message = "which rows of your table are locked would take a look at each; ask for a lock by its name";
             return Err(Error::new(Code::Unsupported, message));
         };
-        let answered = session.line.ask(Statement::Text(place.names(prefix)), false).await;
+        let answered = session.line.ask(vec![Statement::bare(place.names(prefix))], false).await;
         view::names(&answered.map_err(|fault| fault.failure.error)?)
     }
 }
@@ -169,7 +160,7 @@ impl Rows {
     async fn make(&self, session: &Connection<Self>, lock: &LockKey) -> Result<(), Failure> {
         let made = match session
             .line
-            .ask(Statement::Text(session.found.place.insert(lock)), false)
+            .ask(vec![Statement::bare(session.found.place.insert(lock))], false)
             .await
         {
             Ok(answered) => answered.changed > 0,
@@ -183,7 +174,7 @@ impl Rows {
             if swept.is_err() {
                 session
                     .line
-                    .ask(Statement::Text("ROLLBACK".to_owned()), false)
+                    .ask(vec![Statement::bare("ROLLBACK")], false)
                     .await
                     .map_err(|fault| fault.failure)?;
             }
@@ -195,7 +186,7 @@ impl Rows {
 
 /// Whether somebody else had the row for as long as the server waits for it.
 fn is_too_short(failure: &Failure) -> bool {
-    failure.error.fields().get("number").is_some_and(|number| number == "1205")
+    number(&failure.error) == "1205"
 }
 
 /// Ends the transaction, if one is open. Answers whether it was.
@@ -203,7 +194,7 @@ async fn roll_back(session: &Connection<Rows>) -> Result<bool, Failure> {
     let open = &session.found.open;
     let was_open = open.load(Ordering::Acquire);
     if was_open {
-        session.ask(Statement::Text(ROLL_BACK.to_owned())).await?;
+        session.ask(Statement::bare(ROLL_BACK)).await?;
         // Not before: what was interrupted is to be rolled back yet.
         open.store(false, Ordering::Release);
     }

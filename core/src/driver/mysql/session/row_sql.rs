@@ -4,7 +4,7 @@ use super::key::mark;
 use super::tokens::Tokens;
 use crate::driver::identifier::quoted;
 use crate::driver::mysql::literal::{bytes, text};
-use crate::driver::mysql::shape;
+use crate::driver::mysql::own_table;
 use crate::driver::own_table::KeyedTable;
 use crate::driver::sql::tables::Tables;
 use crate::port::LockKey;
@@ -43,7 +43,7 @@ impl Place {
 
     fn is_it(&self, lock: &LockKey) -> String {
         if self.is_own {
-            shape::is_it(&self.key, lock.as_str())
+            own_table::is_it(&self.key, &text(lock.as_str()))
         } else {
             format!("{} = {}", self.key, bytes(lock.as_str()))
         }

@@ -5,22 +5,21 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mysql_async::Conn;
 use url::Url;
 
 use super::connection::Connection;
 use super::line::Line;
 use super::tokens::Tokens;
-use super::way::{NUMBERS, Way, numbers};
-use crate::driver::mysql::address::Address;
-use crate::driver::mysql::fault::{Number, judge_as};
-use crate::driver::mysql::live::{Live, Statement, ask};
-use crate::driver::mysql::row::column;
-use crate::driver::mysql::schema;
-use crate::driver::mysql::store::check_durability;
-use crate::driver::mysql::version::Version;
-use crate::driver::sql::fault::{absent, bad_column};
+use super::way::{Way, numbers};
+use crate::driver::mysql::connection::Connection as Live;
+use crate::driver::mysql::dialect::{Mysql, RULES, check_durability};
+use crate::driver::mysql::fault::number;
+use crate::driver::mysql::{schema, tls};
+use crate::driver::sql::address::Address;
+use crate::driver::sql::dialect::{AddressOf, Connection as _};
+use crate::driver::sql::fault::{Fault, absent, bad_column};
 use crate::driver::sql::room::when_there_is_room;
+use crate::driver::sql::statement::{Statement, column};
 use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
@@ -32,7 +31,7 @@ use crate::port::{
 /// One client's view of the locks of one way in a MySQL or MariaDB database. [`Sessions`](crate::Sessions) makes a store of locks of it.
 pub struct SessionLocks<W> {
     way: Arc<W>,
-    address: Arc<Address>,
+    address: Arc<AddressOf<Mysql>>,
     runtime: RuntimeHandle,
     tables: Tables,
     create: bool,
@@ -57,7 +56,7 @@ impl<W: Way> SessionLocks<W> {
         check_durability(options)?;
         let tables = Tables::new(&options.table, '`')?;
         let way = Arc::new(W::new(options, &tables)?);
-        let address = Arc::new(Address::parse(url, others, options)?);
+        let address = Arc::new(Address::parse(url, others, options, &RULES, tls::proof)?);
         let (create, connect_timeout) = (options.create, options.connect_timeout);
         Ok(Self { way, address, runtime, tables, create, connect_timeout })
     }
@@ -66,37 +65,32 @@ impl<W: Way> SessionLocks<W> {
         let (runtime, limit) = (&self.runtime, self.connect_timeout);
         let open = || Live::open_first(&self.address, runtime, limit);
         let opened = when_there_is_room(runtime, limit, open).await;
-        let (Live { mut conn, version, .. }, host) = opened?;
-        let refusal = |error: mysql_async::Error| self.refusal(&error, numbers(&*self.way));
-        let told = ask(&mut conn, &Statement::Text(setup(ttl))).await.map_err(refusal)?;
-        let number = match told.rows().first() {
+        let (mut live, host) = opened?;
+        let (known, error) = (numbers(&*self.way), |fault: Fault| fault.failure.error);
+        let told =
+            live.ask_of(&[Statement::bare(setup(ttl))], false, known).await.map_err(error)?;
+        let number = match told.row() {
             Some(row) => column(row, 0, "CONNECTION_ID")?,
             None => return Err(bad_column("CONNECTION_ID")),
         };
-        let found = match self.find(&mut conn, version).await {
-            Err(error) if self.create && is_missing(&error) => {
-                schema::create(&mut conn, &self.tables).await.map_err(refusal)?;
-                self.find(&mut conn, version).await
+        let found = match self.find(&mut live).await {
+            Err(fault) if self.create && is_missing(&fault.failure.error) => {
+                schema::create(&mut live, &self.tables).await.map_err(error)?;
+                self.find(&mut live).await
             }
             found => found,
         };
-        let (found, way) = (found?, self.way.clone());
+        let (found, way) = (found.map_err(error)?, self.way.clone());
         let (address, runtime) = (self.address.clone(), self.runtime.clone());
-        let line = Line::new(conn, address.clone(), numbers(&*way), runtime.clone(), ended);
+        let line = Line::new(live, address.clone(), known, runtime.clone(), ended);
         Ok(Connection::new(way, (address, host), runtime, number, line, found))
     }
 
     /// Looks at what there is, and makes sure that tokens rise.
-    async fn find(&self, conn: &mut Conn, version: Version) -> Result<W::Found> {
-        let (tokens, own) = (Tokens::of(version, &self.tables), numbers(&*self.way));
-        let judged = |error| self.refusal(&error, own);
-        let found = self.way.find(conn, version, tokens.clone(), &judged).await?;
-        let advanced = tokens.advance(conn, &|error| self.refusal(&error, NUMBERS)).await;
-        advanced.map(|()| found)
-    }
-
-    fn refusal(&self, error: &mysql_async::Error, numbers: &[Number]) -> Error {
-        judge_as(&self.address, error, false, numbers).failure.error
+    async fn find(&self, live: &mut Live) -> Result<W::Found, Fault> {
+        let tokens = Tokens::of(live.version, &self.tables);
+        let found = self.way.find(live, tokens.clone()).await?;
+        tokens.advance(live).await.map(|()| found)
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
@@ -124,8 +118,7 @@ fn whole_seconds(ttl: Duration) -> u64 {
 
 /// Whether a table or sequence of the migration is not there.
 fn is_missing(error: &Error) -> bool {
-    let number = error.fields().get("number");
-    number.is_some_and(|number| matches!(number.as_str(), "1146" | "4091"))
+    matches!(number(error), "1146" | "4091")
 }
 
 impl<W: Way> SessionStore for SessionLocks<W> {

@@ -6,14 +6,13 @@
 //!
 //! On MySQL a token is the server's clock, read behind the grant. Whoever is granted the lock next reads it later.
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Row};
-
-use super::way::Judge;
-use crate::driver::mysql::row::column;
-use crate::driver::mysql::statement::CLOCK;
+use super::way::NUMBERS;
+use crate::driver::mysql::connection::Connection;
+use crate::driver::mysql::dialect::Mysql;
 use crate::driver::mysql::version::Version;
-use crate::driver::sql::fault::bad_column;
+use crate::driver::sql::dialect::{Connection as _, Dialect};
+use crate::driver::sql::fault::{Fault, bad_column};
+use crate::driver::sql::statement::{Row, Statement, column};
 use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 
@@ -40,23 +39,23 @@ impl Tokens {
     pub(super) fn next(&self) -> String {
         match self {
             Self::Sequence(name) => format!("NEXTVAL({name})"),
-            Self::Clock => CLOCK.to_owned(),
+            Self::Clock => Mysql::CLOCK.to_owned(),
         }
     }
 
     /// Makes sure that tokens rise, before a session locks.
-    pub(super) async fn advance(&self, conn: &mut Conn, judged: Judge<'_>) -> Result<()> {
-        let Self::Sequence(name) = self else { return Ok(()) };
+    pub(super) async fn advance(&self, connection: &mut Connection) -> Result<(), Fault> {
+        let (Self::Sequence(name), clock) = (self, Mysql::CLOCK) else { return Ok(()) };
         let asked = format!(
-            "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {CLOCK}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
+            "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {clock}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
                  FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM {name}"
         );
-        let row: Option<Row> = conn.query_first(asked).await.map_err(judged)?;
-        let row = row.ok_or_else(|| bad_column("token"))?;
-        if let Some(ahead) = ahead(&row)? {
+        let answer = connection.ask_of(&[Statement::bare(asked)], false, NUMBERS).await?;
+        let read = answer.row().ok_or_else(|| bad_column("token")).and_then(ahead);
+        if let Some(ahead) = read.map_err(Fault::refused)? {
             // It takes a number and no expression, and none that is less than the last.
             let set = format!("DO SETVAL({name}, {ahead})");
-            conn.query_drop(set).await.map_err(judged)?;
+            connection.ask_of(&[Statement::bare(set)], false, NUMBERS).await?;
         }
         Ok(())
     }

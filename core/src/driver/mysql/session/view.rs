@@ -3,13 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mysql_async::Row;
-
 use super::connection::Connection;
 use super::way::Way;
 use crate::driver::mysql::literal::text;
-use crate::driver::mysql::live::{Answered, Statement};
-use crate::driver::mysql::row::column;
+use crate::driver::sql::statement::{Answer, Row, Statement, column};
 use crate::error::Result;
 use crate::port::{Failure, HolderView, LockKey, LockState, Mode, WaiterView};
 
@@ -27,23 +24,20 @@ pub(super) async fn look<W: Way>(
          WHERE ID = {holder} OR (COMMAND = 'Query' AND DB = DATABASE() AND LEFT(INFO, {length}) = {waiting})
          ORDER BY /*M! TIME_MS DESC, */ TIME DESC, ID"
     );
-    let answered = session.line.ask(Statement::Text(asked), false).await;
+    let answered = session.line.ask(vec![Statement::bare(asked)], false).await;
     state(&answered.map_err(|fault| fault.failure)?).map_err(Failure::refused)
 }
 
 /// The names that a statement answers.
-pub(super) fn names(answered: &Answered) -> Result<Vec<LockKey>> {
-    let name = |row: &Row| {
-        let name = column::<Vec<u8>>(row, 0, "name")?;
-        Ok(LockKey::new(String::from_utf8_lossy(&name).into_owned()))
-    };
-    answered.sets.iter().flatten().map(name).collect()
+pub(super) fn names(answered: &Answer) -> Result<Vec<LockKey>> {
+    let name = |row: &Row| column::<&str>(row, 0, "name").map(LockKey::new);
+    answered.all().map(name).collect()
 }
 
 /// The server knows neither tokens nor what a client says of itself.
-fn state(answered: &Answered) -> Result<LockState> {
+fn state(answered: &Answer) -> Result<LockState> {
     let mut state = LockState::default();
-    let mut rows = answered.sets.iter().flatten();
+    let mut rows = answered.all();
     let holder = match rows.next() {
         Some(row) => column::<Option<u64>>(row, 0, "IS_USED_LOCK")?,
         None => None,
@@ -52,7 +46,7 @@ fn state(answered: &Answered) -> Result<LockState> {
     let mut shown = None;
     for row in rows {
         let connection = column::<u64>(row, 0, "ID")?;
-        let (user, host) = (column::<String>(row, 1, "USER")?, column::<String>(row, 2, "HOST")?);
+        let (user, host) = (column::<&str>(row, 1, "USER")?, column::<&str>(row, 2, "HOST")?);
         let info = serde_json::json!({ "user": user, "host": host, "connection": connection });
         let info: Arc<str> = info.to_string().into();
         if Some(connection) == holder {

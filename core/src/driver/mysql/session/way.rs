@@ -2,17 +2,15 @@
 
 use std::future::Future;
 
-use mysql_async::Conn;
-
 use super::connection::Connection;
 use super::tokens::Tokens;
+use crate::driver::mysql::connection::Connection as Live;
 use crate::driver::mysql::fault::Number;
-use crate::driver::mysql::version::Version;
 use crate::driver::own_table::UNFIT;
-use crate::driver::sql::fault::Next;
+use crate::driver::sql::fault::{Fault, Next};
 use crate::driver::sql::known_tables::CHANGED;
 use crate::driver::sql::tables::Tables;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::fence::Token;
 use crate::options::Options;
 use crate::port::{Failure, Guarantee, LockKey, LockState, Mode};
@@ -45,9 +43,6 @@ const OWN: &[Number] = &[
     (&[1267, 1271, 1292, 1366, 1367, 1525], Code::Invalid, Next::Keep, UNFIT),
 ];
 
-/// A function that makes fencelock's error of a failed statement.
-pub(super) type Judge<'a> = &'a (dyn Fn(mysql_async::Error) -> Error + Send + Sync);
-
 /// The server's errors that mean something else for locks of a session than for locks in a table.
 pub(super) fn numbers<W: Way>(way: &W) -> &'static [Number] {
     if way.on_own_table() { OWN } else { NUMBERS }
@@ -77,11 +72,9 @@ pub trait Way: Sized + Send + Sync + 'static {
     /// Looks at what there is on a new connection. What the migration makes may not be there: an error with that `number`.
     fn find(
         &self,
-        conn: &mut Conn,
-        version: Version,
+        live: &mut Live,
         tokens: Tokens,
-        judged: Judge<'_>,
-    ) -> impl Future<Output = Result<Self::Found>> + Send;
+    ) -> impl Future<Output = Result<Self::Found, Fault>> + Send;
 
     /// As [`Session::lock`](crate::port::Session::lock), but an interrupt may fail.
     fn lock(

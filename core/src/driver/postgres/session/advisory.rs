@@ -1,14 +1,15 @@
 //! Advisory locks: the number of a lock is 64 bits of a hash of its name. That is a function of the printed migration, so that a user's
 //! own transaction takes the same locks.
 
-use tokio_postgres::{Client, Statement};
+use std::sync::Arc;
 
 use super::connection::Connection;
 use super::guarantees;
 use super::view;
-use super::way::{Judge, Way};
-use crate::driver::postgres::row::column;
-use crate::driver::postgres::statement::prepare;
+use super::way::Way;
+use crate::driver::postgres::connection::Connection as Live;
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::statement::{Statement, column, name};
 use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 use crate::fence::Token;
@@ -22,15 +23,15 @@ pub struct Advisory {
 
 /// Of each, the one for a lock that is held alone, and the one for readers.
 pub struct Statements {
-    take: [Statement; 2],
-    wait: [Statement; 2],
-    free: [Statement; 2],
-    free_all: Statement,
-    look: Statement,
+    take: [Arc<str>; 2],
+    wait: [Arc<str>; 2],
+    free: [Arc<str>; 2],
+    free_all: Arc<str>,
+    look: Arc<str>,
 }
 
 impl Way for Advisory {
-    type Statements = Statements;
+    type Found = Statements;
 
     const GUARANTEES: &'static [Guarantee] = guarantees::ADVISORY;
     const IN_TRANSACTION: bool = false;
@@ -52,23 +53,21 @@ impl Way for Advisory {
         }
     }
 
-    async fn prepare(&self, client: &Client, judged: Judge<'_>) -> Result<Statements> {
+    async fn prepare(&self, live: &Live) -> Result<Statements, Fault> {
         let tables = &self.tables;
-        let texts = [
-            take(tables, "pg_try_advisory_lock"),
-            take(tables, "pg_try_advisory_lock_shared"),
-            wait(tables, "pg_advisory_lock"),
-            wait(tables, "pg_advisory_lock_shared"),
-            free(tables, "pg_advisory_unlock"),
-            free(tables, "pg_advisory_unlock_shared"),
-            "SELECT pg_backend_pid(), pg_advisory_unlock_all()::text".to_owned(),
-            look(tables),
-        ];
-        let prepared = prepare(client, &texts).await;
-        let [take, take_shared, wait, wait_shared, free, free_shared, free_all, look] =
-            prepared.map_err(judged)?;
-        let (take, wait) = ([take, take_shared], [wait, wait_shared]);
-        Ok(Statements { take, wait, free: [free, free_shared], free_all, look })
+        let take = ["pg_try_advisory_lock", "pg_try_advisory_lock_shared"];
+        let wait = ["pg_advisory_lock", "pg_advisory_lock_shared"];
+        let free = ["pg_advisory_unlock", "pg_advisory_unlock_shared"];
+        let found = Statements {
+            take: take.map(|function| self::take(tables, function).into()),
+            wait: wait.map(|function| self::wait(tables, function).into()),
+            free: free.map(|function| self::free(tables, function).into()),
+            free_all: "SELECT pg_backend_pid(), pg_advisory_unlock_all()::text".into(),
+            look: look(tables).into(),
+        };
+        let Statements { take, wait, free, free_all, look } = &found;
+        let each = take.iter().chain(wait).chain(free).chain([free_all, look]);
+        live.prepare(&each.cloned().collect::<Vec<_>>(), &[]).await.map(|()| found)
     }
 
     async fn lock(
@@ -78,11 +77,10 @@ impl Way for Advisory {
         mode: Mode,
         wait: bool,
     ) -> Result<Option<Token>, Failure> {
-        let live = session.live()?;
-        let Statements { take, wait: waiting, .. } = &live.statements.locking;
-        let statement = &(if wait { waiting } else { take })[usize::from(mode == Mode::Read)];
+        let Statements { take, wait: waiting, .. } = &session.found;
+        let text = &(if wait { waiting } else { take })[usize::from(mode == Mode::Read)];
         loop {
-            let row = session.ask(&live, statement, &[&lock.as_str()]).await?;
+            let row = session.ask(&[Statement::kept(text, [name(lock.as_str())])]).await?;
             let token = Connection::<Self>::token(&row)?;
             if token.is_some() || !wait {
                 return Ok(token);
@@ -96,20 +94,17 @@ impl Way for Advisory {
         lock: &LockKey,
         mode: Mode,
     ) -> Result<bool, Failure> {
-        let live = session.live()?;
-        let statement = &live.statements.locking.free[usize::from(mode == Mode::Read)];
-        let row = session.ask(&live, statement, &[&lock.as_str()]).await?;
+        let text = &session.found.free[usize::from(mode == Mode::Read)];
+        let row = session.ask(&[Statement::kept(text, [name(lock.as_str())])]).await?;
         column(&row, 1, "pg_advisory_unlock").map_err(Failure::unknown)
     }
 
     async fn unlock_all(&self, session: &Connection<Self>) -> Result<(), Failure> {
-        let live = session.live()?;
-        session.ask(&live, &live.statements.locking.free_all, &[]).await.map(drop)
+        session.ask(&[Statement::kept(&session.found.free_all, [])]).await.map(drop)
     }
 
     async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
-        let live = session.live()?;
-        view::look(session, &live, &live.statements.locking.look, lock).await
+        view::look(session, &session.found.look, lock).await
     }
 
     async fn names(&self, _: &Connection<Self>, _: &str) -> Result<Vec<LockKey>> {

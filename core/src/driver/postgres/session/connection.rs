@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{CancelToken, NoTls, Row, Statement};
+use tokio_postgres::{CancelToken, NoTls};
 
 use super::unclosed::Unclosed;
-use super::way::{Way, judge};
-use crate::driver::postgres::address::Address;
-use crate::driver::postgres::fault::pooled;
-use crate::driver::postgres::live::{Live, connect};
-use crate::driver::postgres::row::column;
-use crate::driver::sql::fault::lost;
+use super::way::{Way, known};
+use crate::driver::postgres::connection::{Connection as Live, connect};
+use crate::driver::postgres::dialect::Postgres;
+use crate::driver::postgres::fault::{pooled, state};
+use crate::driver::sql::dialect::AddressOf;
+use crate::driver::sql::fault::{bad_column, lost};
 use crate::driver::sql::host::Host;
+use crate::driver::sql::statement::{Answer, Row, Statement, column};
 use crate::driver::within::within;
 use crate::fence::Token;
 use crate::port::{Failure, LockKey, Mode, RuntimeHandle, Session};
@@ -24,26 +24,20 @@ use crate::runtime::sync::Mutex;
 /// How long a request to interrupt may take.
 const INTERRUPT: Duration = Duration::from_secs(1);
 
-/// The statements prepared on a connection.
-pub(super) struct Prepared<S> {
-    /// Answers the number of the backend, and no more.
-    pub(super) beat: Statement,
-    pub(super) locking: S,
-}
-
-/// A connection with its statements.
-pub(super) type Locking<W> = Live<Prepared<<W as Way>::Statements>>;
+/// Answers the number of the backend, and no more.
+const BEAT: &str = "SELECT pg_backend_pid()";
 
 /// See the module.
 pub struct Connection<W: Way> {
     way: Arc<W>,
-    address: Arc<Address>,
+    address: Arc<AddressOf<Postgres>>,
     host: Host,
     runtime: RuntimeHandle,
     /// The number of its process on the server.
-    backend: i32,
+    backend: i64,
+    pub(super) found: W::Found,
     /// `None` once it was cut.
-    live: Mutex<Option<Arc<Locking<W>>>>,
+    live: Mutex<Option<Arc<Live>>>,
     /// A lock waits in it.
     waits: AtomicBool,
     over: Arc<AtomicBool>,
@@ -52,42 +46,40 @@ pub struct Connection<W: Way> {
 impl<W: Way> Connection<W> {
     pub(super) async fn new(
         way: Arc<W>,
-        (address, host): (Arc<Address>, Host),
+        (address, host): (Arc<AddressOf<Postgres>>, Host),
         runtime: RuntimeHandle,
-        live: Locking<W>,
+        live: Live,
+        found: W::Found,
         over: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let (live, waits) = (Arc::new(live), AtomicBool::new(false));
-        let row = live.client.query_one(&live.statements.beat, &[]).await;
-        let row = row.map_err(|error| judge(&*way, &address, &error, false))?;
-        let live = Mutex::new(Some(live));
-        Ok(Self { way, address, host, runtime, backend: row.get(0), live, waits, over })
+        let answer = live.send(&[Statement::kept(&BEAT.into(), [])], false, &[]).await;
+        let backend = number(answer.map_err(|fault| fault.failure)?.row())?;
+        let (live, waits) = (Mutex::new(Some(Arc::new(live))), AtomicBool::new(false));
+        Ok(Self { way, address, host, runtime, backend, found, live, waits, over })
     }
 
-    pub(super) fn live(&self) -> Result<Arc<Locking<W>>, Failure> {
+    pub(super) fn live(&self) -> Result<Arc<Live>, Failure> {
         let ended = || lost(&*self.address, "the session has ended", false).failure;
         self.live.lock().clone().ok_or_else(ended)
     }
 
-    /// Asks, and makes sure that it was this session's backend that answered. Each of these statements answers its number first.
-    pub(super) async fn ask(
+    /// Asks. `decides`: it may have been carried out though its answer was lost.
+    pub(super) async fn send(
         &self,
-        live: &Locking<W>,
-        statement: &Statement,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Row, Failure> {
-        let row = live.client.query_one(statement, values).await;
-        let row = row.map_err(|error| self.judged(&error, true))?;
-        let backend = column::<i32>(&row, 0, "pg_backend_pid").map_err(Failure::unknown)?;
-        if backend != self.backend {
-            return Err(Failure::unknown(pooled()));
-        }
-        Ok(row)
+        statements: &[Statement],
+        decides: bool,
+    ) -> Result<Answer, Failure> {
+        let answer = self.live()?.send(statements, decides, known(&*self.way)).await;
+        answer.map_err(|fault| fault.failure)
     }
 
-    /// The failure that an error of a statement amounts to. `decides`: it may have been carried out though its answer was lost.
-    pub(super) fn judged(&self, error: &tokio_postgres::Error, decides: bool) -> Failure {
-        judge(&*self.way, &self.address, error, decides)
+    /// The same, and makes sure that it was this session's backend that answered. The last of these statements answers its number first.
+    pub(super) async fn ask(&self, statements: &[Statement]) -> Result<Row, Failure> {
+        let rows = self.send(statements, true).await?.rows();
+        if number(rows.first())? != self.backend {
+            return Err(Failure::unknown(pooled()));
+        }
+        Ok(rows.into_iter().next().expect("it has a number"))
     }
 
     /// The token in the row by which a statement answers a request for a lock, if there is one.
@@ -97,7 +89,12 @@ impl<W: Way> Connection<W> {
     }
 
     /// Has the server interrupt what this session does. The server ends the connection when it has told the session.
-    async fn cancel(address: Arc<Address>, host: Host, token: CancelToken, runtime: RuntimeHandle) {
+    async fn cancel(
+        address: Arc<AddressOf<Postgres>>,
+        host: Host,
+        token: CancelToken,
+        runtime: RuntimeHandle,
+    ) {
         let told = async {
             if let Ok(mut stream) = connect(&address, &host, &runtime).await
                 && token.cancel_query_raw(Unclosed(&mut stream), NoTls).await.is_ok()
@@ -114,11 +111,8 @@ impl<W: Way> Session for Connection<W> {
         self.waits.store(wait, Ordering::Release);
         let locked = self.way.lock(self, lock, mode, wait).await;
         self.waits.store(false, Ordering::Release);
-        let state = |failure: &Failure| failure.error.fields().get("sqlstate").cloned();
         match locked {
-            Err(failure) if wait && state(&failure).is_some_and(|state| state == "57014") => {
-                Ok(None)
-            }
+            Err(failure) if wait && state(&failure.error) == "57014" => Ok(None),
             locked => locked,
         }
     }
@@ -128,8 +122,7 @@ impl<W: Way> Session for Connection<W> {
     }
 
     async fn beat(&self) -> Result<(), Failure> {
-        let live = self.live()?;
-        let beaten = self.ask(&live, &live.statements.beat, &[]).await;
+        let beaten = self.ask(&[Statement::kept(&BEAT.into(), [])]).await;
         if beaten.is_err() && W::IN_TRANSACTION {
             // A failure has ended the transaction.
             self.cut();
@@ -171,7 +164,13 @@ impl<W: Way> Session for Connection<W> {
     }
 
     fn is_over(&self) -> bool {
-        let closed = |live: &Arc<Locking<W>>| live.client.is_closed();
+        let closed = |live: &Arc<Live>| live.client.is_closed();
         self.over.load(Ordering::Acquire) || self.live.lock().as_ref().is_none_or(closed)
     }
+}
+
+/// The number of the backend, which is the first column.
+fn number(row: Option<&Row>) -> Result<i64, Failure> {
+    let number = row.ok_or_else(|| bad_column("pg_backend_pid"));
+    number.and_then(|row| column(row, 0, "pg_backend_pid")).map_err(Failure::unknown)
 }

@@ -4,24 +4,22 @@
 //! Nothing is written there, so a transaction is rolled back in the end: that waits for no disk. A try skips a row that somebody has
 //! locked (`SKIP LOCKED`): what `NOWAIT` refuses is an error in the server's log.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::future::join;
-use tokio_postgres::{Client, Statement};
-
-use super::connection::{Connection, Locking};
+use super::connection::Connection;
 use super::guarantees;
 use super::row_sql::{insert, look, names, sweep, take, wait};
 use super::view;
-use super::way::{Judge, Way};
+use super::way::{Way, known};
 use crate::driver::identifier::quoted;
 use crate::driver::own_table::KeyedTable;
-use crate::driver::postgres::row::column;
+use crate::driver::postgres::connection::Connection as Live;
+use crate::driver::postgres::dialect::BEGIN;
+use crate::driver::postgres::own_table::{of_type, types};
 use crate::driver::postgres::schema::MOST_BYTES;
-use crate::driver::postgres::shape::{self, of_type};
-use crate::driver::postgres::statement::prepare;
-use crate::driver::postgres::transaction::BEGIN;
 use crate::driver::sql::fault::Fault;
+use crate::driver::sql::statement::{Answer, Statement, column, name};
 use crate::driver::sql::sweep::Sweep;
 use crate::driver::sql::tables::Tables;
 use crate::error::{Code, Error, Result};
@@ -40,9 +38,9 @@ pub struct Rows {
 
 /// The statements for one table.
 pub struct Statements {
-    take: Statement,
-    wait: Statement,
-    look: Statement,
+    take: Arc<str>,
+    wait: Arc<str>,
+    look: Arc<str>,
     rows: Origin,
     /// Whether a transaction is open.
     open: AtomicBool,
@@ -51,13 +49,13 @@ pub struct Statements {
 /// Where rows come from.
 enum Origin {
     /// They are fencelock's own.
-    Made { insert: Statement, sweep: Statement, names: Statement },
+    Made { insert: Arc<str>, sweep: Arc<str>, names: Arc<str> },
     /// They are the user's; what is said of one that is not there.
     Found { no_row: Error },
 }
 
 impl Way for Rows {
-    type Statements = Statements;
+    type Found = Statements;
 
     const GUARANTEES: &'static [Guarantee] = guarantees::ROWS;
     const IN_TRANSACTION: bool = true;
@@ -89,41 +87,32 @@ impl Way for Rows {
         }
     }
 
-    async fn prepare(&self, client: &Client, judged: Judge<'_>) -> Result<Statements> {
-        let Tables { word, rows, tokens, .. } = &self.tables;
-        if !self.on_own_table() {
-            let is_it = "t.name = $1";
-            let texts = [
-                take(tokens, rows, is_it),
-                wait(&self.tables, rows, is_it),
-                look(rows, is_it),
-                insert(rows),
-                sweep(rows),
-                names(rows),
-            ];
-            let [take, wait, look, insert, sweep, names] =
-                prepare(client, &texts).await.map_err(judged)?;
-            let rows = Origin::Made { insert, sweep, names };
-            return Ok(Statements { take, wait, look, rows, open: AtomicBool::new(false) });
-        }
-        // Without it no row is a lock.
-        let needed = format!("SELECT {word}_leap(), nextval('{tokens}')");
-        client.prepare(&needed).await.map_err(judged)?;
-        let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
-        let fault = |error| Fault::refused(judged(error));
-        let types = shape::types(client, &own, &[own.key], fault).await;
-        let types = types.map_err(|fault| fault.failure.error)?;
-        let (table, key) = (own.name('"'), quoted('"', own.key));
-        let is_it = format!("t.{key} = {}", of_type("$1::text", &types[0]));
-        let texts = [
+    async fn prepare(&self, live: &Live) -> Result<Statements, Fault> {
+        let (Tables { word, rows, tokens, .. }, known) = (&self.tables, known(self));
+        let (table, is_it, origin) = if self.on_own_table() {
+            // Without it no row is a lock.
+            let needed = format!("SELECT {word}_leap(), nextval('{tokens}')");
+            live.prepare(&[needed.into()], known).await?;
+            let own = KeyedTable::parse(&self.on_table, MOST_BYTES).map_err(Fault::refused)?;
+            let types = types(live, &own, &[own.key], known).await?;
+            let is_it = format!("t.{} = {}", quoted('"', own.key), of_type("$1::text", &types[0]));
+            (own.name('"'), is_it, Origin::Found { no_row: own.no_row() })
+        } else {
+            let [insert, sweep, names] = [insert(rows), sweep(rows), names(rows)].map(Into::into);
+            (rows.clone(), "t.name = $1".to_owned(), Origin::Made { insert, sweep, names })
+        };
+        let [take, wait, look] = [
             take(tokens, &table, &is_it),
             wait(&self.tables, &table, &is_it),
             look(&table, &is_it),
-        ];
-        let prepared = prepare(client, &texts).await;
-        let [take, wait, look] = prepared.map_err(judged)?;
-        let rows = Origin::Found { no_row: own.no_row() };
-        Ok(Statements { take, wait, look, rows, open: AtomicBool::new(false) })
+        ]
+        .map(Arc::<str>::from);
+        let mut each = vec![take.clone(), wait.clone(), look.clone()];
+        if let Origin::Made { insert, sweep, names } = &origin {
+            each.extend([insert, sweep, names].map(Arc::clone));
+        }
+        live.prepare(&each, known).await?;
+        Ok(Statements { take, wait, look, rows: origin, open: AtomicBool::new(false) })
     }
 
     async fn lock(
@@ -133,33 +122,25 @@ impl Way for Rows {
         _: Mode,
         wait: bool,
     ) -> Result<Option<Token>, Failure> {
-        let live = session.live()?;
-        let Statements { take, wait: waiting, rows, open, .. } = &live.statements.locking;
-        let statement = if wait { waiting } else { take };
+        let Statements { take, wait: waiting, rows, open, .. } = &session.found;
+        let text = if wait { waiting } else { take };
+        let named = |text| Statement::kept(text, [name(lock.as_str())]);
         loop {
             open.store(true, Ordering::Release);
-            // One flight: what is polled first is sent first. Without a transaction the row would not stay locked.
-            let (begun, row) = join(
-                live.client.batch_execute(BEGIN),
-                session.ask(&live, statement, &[&lock.as_str()]),
-            )
-            .await;
-            begun.map_err(|error| session.judged(&error, true))?;
-            let row = row?;
+            // Without a transaction the row would not stay locked.
+            let row = session.ask(&[Statement::bare(BEGIN), named(text)]).await?;
             if let Some(token) = Connection::<Self>::token(&row)? {
                 return Ok(Some(token));
             }
-            roll_back(session, &live).await?;
+            roll_back(session).await?;
             let held = column::<bool>(&row, 2, "there").map_err(Failure::refused)?;
             match rows {
                 _ if held && wait => {}
                 _ if held => return Ok(None),
                 Origin::Found { no_row } => return Err(Failure::refused(no_row.clone())),
                 Origin::Made { insert, sweep, .. } => {
-                    let made = live.client.execute(insert, &[&lock.as_str()]).await;
-                    let made = made.map_err(|error| session.judged(&error, false))?;
-                    if made > 0 {
-                        self.row_made(session, &live, sweep).await;
+                    if session.send(&[named(insert)], false).await?.changed > 0 {
+                        self.row_made(session, sweep).await;
                     }
                 }
             }
@@ -173,52 +154,44 @@ impl Way for Rows {
         _: Mode,
     ) -> Result<bool, Failure> {
         // Nothing but the end of its transaction takes the row from a session.
-        roll_back(session, &*session.live()?).await
+        roll_back(session).await
     }
 
     async fn unlock_all(&self, session: &Connection<Self>) -> Result<(), Failure> {
-        roll_back(session, &*session.live()?).await.map(drop)
+        roll_back(session).await.map(drop)
     }
 
     async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
-        let live = session.live()?;
-        view::look(session, &live, &live.statements.locking.look, lock).await
+        view::look(session, &session.found.look, lock).await
     }
 
     async fn names(&self, session: &Connection<Self>, prefix: &str) -> Result<Vec<LockKey>> {
-        let live = session.live().map_err(|failure| failure.error)?;
-        let Origin::Made { names, .. } = &live.statements.locking.rows else {
+        let Origin::Made { names, .. } = &session.found.rows else {
             let message = "which rows of your table are locked would take a look at each; ask for a lock by its name";
             return Err(Error::new(Code::Unsupported, message));
         };
-        let rows = live.client.query(names, &[&prefix]).await;
-        let rows = rows.map_err(|error| session.judged(&error, false).error)?;
-        rows.iter().map(|row| column::<&str>(row, 0, "name").map(LockKey::new)).collect()
+        let answer = session.send(&[Statement::kept(names, [name(prefix)])], false).await;
+        let answer = answer.map_err(|failure| failure.error)?;
+        answer.all().map(|row| column::<&str>(row, 0, "name").map(LockKey::new)).collect()
     }
 }
 
 impl Rows {
     /// A row was made. Sweeps, if it is time; if that fails, rows stay.
-    async fn row_made(
-        &self,
-        session: &Connection<Self>,
-        live: &Locking<Self>,
-        statement: &Statement,
-    ) {
+    async fn row_made(&self, session: &Connection<Self>, sweep: &Arc<str>) {
         let Some(from) = self.sweep.lock().row_made() else { return };
-        let swept = live.client.query_one(statement, &[&from]).await.map(|row| row.get(0));
-        let swept = swept.map_err(|error| session.judged(&error, false).error.code());
-        self.sweep.lock().swept(swept);
+        let swept = session.send(&[Statement::kept(sweep, [name(from)])], false).await;
+        let last = |answer: Answer| Some(column::<&str>(answer.row()?, 0, "last").ok()?.to_owned());
+        self.sweep.lock().swept(swept.map(last).map_err(|failure| failure.error.code()));
     }
 }
 
 /// Ends the transaction, if one is open. Answers whether it was.
-async fn roll_back(session: &Connection<Rows>, live: &Locking<Rows>) -> Result<bool, Failure> {
-    let open = &live.statements.locking.open;
+async fn roll_back(session: &Connection<Rows>) -> Result<bool, Failure> {
+    let open = &session.found.open;
     let was_open = open.load(Ordering::Acquire);
     if was_open {
-        let rolled_back = live.client.batch_execute("ROLLBACK").await;
-        rolled_back.map_err(|error| session.judged(&error, true))?;
+        session.send(&[Statement::bare("ROLLBACK")], true).await?;
         // Not before: what was interrupted is to be rolled back yet.
         open.store(false, Ordering::Release);
     }

@@ -1,7 +1,6 @@
 //! The SQL of locks that are rows. A wish and a heartbeat tell which backend carried them out.
 
-use crate::driver::postgres::statement::sweep_of;
-use crate::driver::sql::sweep::KEPT;
+use crate::driver::sql::sweep::{KEPT, PART};
 use crate::driver::sql::tables::Tables;
 
 /// Takes the row of a lock, and draws a token only then. One that somebody has is skipped. Tells the backend, the token, and whether
@@ -55,8 +54,14 @@ pub(super) fn insert(rows: &str) -> String {
     format!("INSERT INTO {rows} (name) VALUES ($1) ON CONFLICT (name) DO NOTHING")
 }
 
-/// Deletes rows behind $1 that were made long ago, but for those somebody is at. They tell nothing: who needs one makes it anew.
+/// Deletes rows behind $1 that were made long ago, but for those somebody is at. They tell nothing: who needs one makes it anew. Answers
+/// the last name it has looked at.
 pub(super) fn sweep(rows: &str) -> String {
-    let old = format!("f.made < clock_timestamp() - interval '{} seconds'", KEPT.as_secs());
-    sweep_of(rows, &old)
+    let kept = KEPT.as_secs();
+    format!(
+        "WITH part AS (SELECT max(name) AS last FROM (SELECT name FROM {rows} WHERE name > $1 ORDER BY name LIMIT {PART}) AS p),
+             gone AS (DELETE FROM {rows} WHERE name IN (SELECT f.name FROM {rows} AS f, part
+                 WHERE f.name > $1 AND f.name <= part.last AND f.made < clock_timestamp() - interval '{kept} seconds' FOR UPDATE OF f SKIP LOCKED))
+         SELECT last FROM part"
+    )
 }

@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::connection::{Connection, Prepared};
-use super::way::{Way, judge};
-use crate::driver::postgres::address::Address;
-use crate::driver::postgres::fault::no_tables;
-use crate::driver::postgres::live::{Hear, Heard, open_first};
+use super::connection::Connection;
+use super::way::{Way, known};
+use crate::driver::postgres::connection::{Connection as Live, Hear, Heard, setup};
+use crate::driver::postgres::dialect::{Postgres, RULES};
+use crate::driver::postgres::fault::{judge, no_tables, state};
 use crate::driver::postgres::pooler::Pooling;
-use crate::driver::postgres::{schema, setup};
-use crate::driver::sql::fault::absent;
+use crate::driver::postgres::schema;
+use crate::driver::sql::address::Address;
+use crate::driver::sql::dialect::AddressOf;
+use crate::driver::sql::fault::{Fault, absent};
 use crate::driver::sql::room::when_there_is_room;
+use crate::driver::sql::statement::Statement;
 use crate::driver::sql::tables::Tables;
+use crate::driver::tls::Tls;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::{Durability, Options};
@@ -30,7 +34,7 @@ const LONGEST_TTL: Duration = Duration::from_millis(i32::MAX as u64);
 /// One client's view of the locks of one way in a PostgreSQL database. [`Sessions`](crate::Sessions) makes a store of locks of it.
 pub struct SessionLocks<W> {
     way: Arc<W>,
-    address: Arc<Address>,
+    address: Arc<AddressOf<Postgres>>,
     runtime: RuntimeHandle,
     setup: String,
     tables: Tables,
@@ -58,9 +62,9 @@ impl<W: Way> SessionLocks<W> {
         }
         let tables = Tables::new(&options.table, '"')?;
         let way = Arc::new(W::new(options, &tables)?);
-        let address = Arc::new(Address::parse(url, others, options)?);
+        let address = Arc::new(Address::parse(url, others, options, &RULES, Tls::new)?);
         let (create, connect_timeout) = (options.create, options.connect_timeout);
-        let (setup, pooling) = (setup::setup(options)?, Pooling::default());
+        let (setup, pooling) = (setup(options)?, Pooling::default());
         Ok(Self { way, address, runtime, setup, tables, create, connect_timeout, pooling })
     }
 
@@ -85,29 +89,24 @@ impl<W: Way> SessionLocks<W> {
         });
         let (runtime, limit) = (&self.runtime, self.connect_timeout);
         self.pooling.refuse(&self.address, runtime, limit).await?;
-        let open = || open_first(&self.address, &setup, Some(hear.clone()), runtime, limit);
+        let open = || Live::open_first(&self.address, &setup, Some(hear.clone()), runtime, limit);
         let (live, host) = when_there_is_room(runtime, limit, open).await?;
-        let refusal = |error: tokio_postgres::Error| self.refusal(&error);
-        let beat = live.client.prepare("SELECT pg_backend_pid()").await.map_err(refusal)?;
-        let prepared = match self.way.prepare(&live.client, &refusal).await {
+        let error = |fault: Fault| fault.failure.error;
+        let found = match self.way.prepare(&live).await.map_err(error) {
             Err(error) if self.create && is_missing(&error) => {
-                schema::create(&live.client, &self.tables).await.map_err(refusal)?;
-                self.way.prepare(&live.client, &refusal).await
+                let created = schema::create(&live.client, &self.tables).await;
+                created.map_err(|error| judge(&*self.address, &error, false).failure.error)?;
+                self.way.prepare(&live).await.map_err(|fault| fault.failure.error)
             }
-            prepared => prepared,
+            found => found,
         };
-        let unprepared = |error| if is_missing(&error) { no_tables() } else { error };
-        let locking = prepared.map_err(unprepared)?;
-        let live = live.with(Prepared { beat, locking });
-        live.client.batch_execute(&self.way.advance()).await.map_err(refusal)?;
+        let found = found.map_err(|error| if is_missing(&error) { no_tables() } else { error })?;
+        let advance = [Statement::bare(self.way.advance())];
+        live.send(&advance, false, known(&*self.way)).await.map_err(error)?;
         let place = (self.address.clone(), host);
         let (way, runtime) = (self.way.clone(), self.runtime.clone());
-        let session = Connection::new(way, place, runtime, live, over).await;
+        let session = Connection::new(way, place, runtime, live, found, over).await;
         session.map_err(|failure| failure.error)
-    }
-
-    fn refusal(&self, error: &tokio_postgres::Error) -> Error {
-        judge(&*self.way, &self.address, error, false).error
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
@@ -118,7 +117,7 @@ impl<W: Way> SessionLocks<W> {
 
 /// Whether a table or function of the migration is not there.
 fn is_missing(error: &Error) -> bool {
-    error.fields().get("sqlstate").is_some_and(|state| matches!(state.as_str(), "42P01" | "42883"))
+    matches!(state(error), "42P01" | "42883")
 }
 
 impl<W: Way> SessionStore for SessionLocks<W> {

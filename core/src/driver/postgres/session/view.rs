@@ -3,24 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_postgres::{Row, Statement};
-
-use super::connection::{Connection, Locking};
+use super::connection::Connection;
 use super::way::Way;
-use crate::driver::postgres::row::column;
+use crate::driver::sql::statement::{Row, Statement, column, name};
 use crate::error::Result;
 use crate::port::{Failure, HolderView, LockKey, LockState, Mode, WaiterView};
 
 /// The holders of a lock and those who wait for it.
 pub(super) async fn look<W: Way>(
     session: &Connection<W>,
-    live: &Locking<W>,
-    statement: &Statement,
+    text: &Arc<str>,
     lock: &LockKey,
 ) -> Result<LockState, Failure> {
-    let rows = live.client.query(statement, &[&lock.as_str()]).await;
-    let rows = rows.map_err(|error| session.judged(&error, false))?;
-    state(&rows).map_err(Failure::refused)
+    let asked = Statement::kept(text, [name(lock.as_str())]);
+    state(&session.send(&[asked], false).await?.rows()).map_err(Failure::refused)
 }
 
 /// The server knows neither tokens nor what a client says of itself.
@@ -30,7 +26,7 @@ fn state(rows: &[Row]) -> Result<LockState> {
         let shared = column::<&str>(row, 1, "mode")? == "ShareLock";
         let mode = if shared { Mode::Read } else { Mode::Exclusive };
         let application = column::<Option<&str>>(row, 2, "application_name")?.unwrap_or_default();
-        let backend = column::<i32>(row, 4, "pid")?;
+        let backend = column::<i64>(row, 4, "pid")?;
         let info = serde_json::json!({ "app": application, "backend": backend });
         let info: Arc<str> = info.to_string().into();
         if column(row, 0, "granted")? {

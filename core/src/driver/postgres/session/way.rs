@@ -2,24 +2,20 @@
 
 use std::future::Future;
 
-use tokio_postgres::Client;
-
 use super::connection::Connection;
-use crate::driver::postgres::address::Address;
-use crate::driver::postgres::fault::{OWN_ROWS, judge_as};
+use crate::driver::postgres::connection::Connection as Live;
+use crate::driver::postgres::fault::{OWN_ROWS, State};
+use crate::driver::sql::fault::Fault;
 use crate::driver::sql::tables::Tables;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fence::Token;
 use crate::options::Options;
 use crate::port::{Failure, Guarantee, LockKey, LockState, Mode};
 
-/// A function that makes fencelock's error of a failed statement.
-pub(super) type Judge<'a> = &'a (dyn Fn(tokio_postgres::Error) -> Error + Send + Sync);
-
 /// See the module.
 pub trait Way: Sized + Send + Sync + 'static {
-    /// The statements prepared on each connection.
-    type Statements: Send + Sync + 'static;
+    /// The statements, kept for each connection.
+    type Found: Send + Sync + 'static;
 
     /// The guarantees of a lock, in words.
     const GUARANTEES: &'static [Guarantee];
@@ -41,11 +37,7 @@ pub trait Way: Sized + Send + Sync + 'static {
     fn refusal(mode: Mode) -> Option<&'static str>;
 
     /// Prepares a connection. What the migration makes may not be there: an error with that `sqlstate`.
-    fn prepare(
-        &self,
-        client: &Client,
-        judged: Judge<'_>,
-    ) -> impl Future<Output = Result<Self::Statements>> + Send;
+    fn prepare(&self, live: &Live) -> impl Future<Output = Result<Self::Found, Fault>> + Send;
 
     /// As [`Session::lock`](crate::port::Session::lock), but an interrupt fails.
     fn lock(
@@ -85,13 +77,7 @@ pub trait Way: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<LockKey>>> + Send;
 }
 
-/// The failure that an error of a statement amounts to. `decides`: it may have been carried out though its answer was lost.
-pub(super) fn judge<W: Way>(
-    way: &W,
-    address: &Address,
-    error: &tokio_postgres::Error,
-    decides: bool,
-) -> Failure {
-    let states = if way.on_own_table() { OWN_ROWS } else { &[] };
-    judge_as(address, error, decides, states).failure
+/// The errors of the server that have another meaning here.
+pub(super) fn known<W: Way>(way: &W) -> &'static [State] {
+    if way.on_own_table() { OWN_ROWS } else { &[] }
 }

@@ -1,0 +1,195 @@
+//! One connection to a server that takes writes, set up.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder, Row as RawRow, Value as RawValue};
+
+use super::dialect::{self, Mysql};
+use super::fault::{Number, judge, judge_as};
+use super::literal;
+use super::version::Version;
+use crate::driver::hosts;
+use crate::driver::sql::dialect::{AddressOf, Connection as _};
+use crate::driver::sql::fault::{Fault, read_only};
+use crate::driver::sql::first_host::first_host;
+use crate::driver::sql::host::Host;
+use crate::driver::sql::statement::{Answer, Kind, Row, Statement, Value, column};
+use crate::driver::within::within;
+use crate::error::{Code, Error, Result};
+use crate::port::RuntimeHandle;
+
+/// A server that went without a word is noticed after some of these.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// A connection that lay idle for so long is asked whether it is still there: a statement that is lost with it has an unknown outcome.
+const FRESH: Duration = Duration::from_secs(1);
+/// It has so long to answer: what stands between may have dropped it without a word.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The query for the server's version, whether it takes no writes, when it writes its log, and whether it can read its clock
+/// twice within a statement.
+const SERVER: &str = "SELECT VERSION(), CAST(@@global.read_only AS CHAR), @@global.innodb_flush_log_at_trx_commit, SLEEP(0.001), SYSDATE(6) <> NOW(6)";
+
+/// See the module. It ends when this is dropped.
+pub struct Connection {
+    conn: Conn,
+    /// The servers, as they are shown.
+    server: String,
+    /// Whether the server writes its log at each commit.
+    pub(super) durable: bool,
+    pub(super) version: Version,
+}
+
+impl Connection {
+    /// A connection to the first server that takes writes, in at most `limit`.
+    pub(super) async fn open_first(
+        address: &AddressOf<Mysql>,
+        runtime: &RuntimeHandle,
+        limit: Duration,
+    ) -> Result<(Self, Host)> {
+        let open = |host: Host| async move { Self::open(address, &host).await };
+        first_host(&address.hosts, &address.used, runtime, limit, open).await
+    }
+
+    /// Connects to a server and sets the connection up.
+    async fn open(address: &AddressOf<Mysql>, host: &Host) -> Result<Self> {
+        let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
+        let conn = caught(Conn::new(options(address, host))).await.map_err(fault)?;
+        let (server, version) = (host.to_string(), Version::read(""));
+        let mut connection = Self { conn, server, durable: false, version };
+        let asked = [Statement::bare(dialect::setup()), Statement::bare(SERVER)];
+        let answer = connection.ask(&asked, false).await.map_err(|fault| fault.failure.error)?;
+        let row = answer.row();
+        let word =
+            |at| row.and_then(|row| column::<&str>(row, at, "server").ok()).unwrap_or_default();
+        let unsupported = |message: &'static str| {
+            Err(Error::new(Code::Unsupported, message).with("server", host.to_string()))
+        };
+        let version = Version::read(word(0));
+        if version.is_old() {
+            return unsupported(
+                "the server is too old: MySQL 8.0 or MariaDB 10.4, or a newer one, is needed",
+            );
+        }
+        if !matches!(word(1), "0" | "OFF") {
+            return Err(read_only().with("server", host.to_string()));
+        }
+        if word(4) != "1" {
+            return unsupported(
+                "the server reads its clock only once in a statement, before it waits for a row; start it without `sysdate-is-now`",
+            );
+        }
+        let durable = matches!(word(2), "1" | "3");
+        Ok(Self { server: address.to_string(), durable, version, ..connection })
+    }
+}
+
+/// The options for a connection to one of the servers.
+fn options(address: &AddressOf<Mysql>, host: &Host) -> Opts {
+    let password = address.password();
+    let config = OptsBuilder::default()
+        .user(Some(&address.user))
+        .pass(password.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        .db_name(Some(&address.database))
+        .prefer_socket(false)
+        .tcp_keepalive(Some(KEEPALIVE))
+        .stmt_cache_size(8);
+    match host {
+        Host::Unix(path) => config.socket(Some(path.clone())),
+        Host::Tcp(hosts::Host { name, port }) => config
+            .ip_or_hostname(name.clone())
+            .tcp_port(*port)
+            // Tokens of clouds are sent as they are, so to a server that has proved itself only.
+            .enable_cleartext_plugin(address.tls.is_some())
+            .ssl_opts(address.tls.clone()),
+    }
+    .into()
+}
+
+/// Has a server interrupt what one of its connections does.
+pub(super) async fn kill_query(address: &AddressOf<Mysql>, host: &Host, number: u64) {
+    if let Ok(mut conn) = caught(Conn::new(options(address, host))).await {
+        let _ = conn.query_drop(format!("KILL QUERY {number}")).await;
+        let _ = conn.disconnect().await;
+    }
+}
+
+impl crate::driver::sql::dialect::Connection for Connection {
+    type Known = Number;
+
+    async fn ask_of(
+        &mut self,
+        statements: &[Statement],
+        decides: bool,
+        known: &'static [Number],
+    ) -> Result<Answer, Fault> {
+        let answer = caught(carry_out(&mut self.conn, statements)).await;
+        answer.map_err(|error| judge_as(&self.server, &error, decides, known))
+    }
+
+    async fn is_sound(&mut self, idle: Duration, runtime: &RuntimeHandle) -> bool {
+        let ping = self.conn.ping();
+        idle < FRESH || within(runtime, PATIENCE, ping).await.is_some_and(|it| it.is_ok())
+    }
+}
+
+/// Runs a call of the driver. A panic in it, which some servers can cause, loses the connection, and the client goes on.
+async fn caught<T>(
+    work: impl Future<Output = Result<T, mysql_async::Error>>,
+) -> Result<T, mysql_async::Error> {
+    let panicked = |_| Err(mysql_async::Error::Other("the driver of the server panicked".into()));
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
+}
+
+/// One statement that is asked again and again is prepared; several are one text, with the values in it.
+async fn carry_out(
+    conn: &mut Conn,
+    statements: &[Statement],
+) -> Result<Answer, mysql_async::Error> {
+    macro_rules! read {
+        ($result:expr) => {{
+            let (mut result, mut sets) = ($result, Vec::new());
+            while !result.is_empty() {
+                let rows = result.collect::<RawRow>().await?;
+                sets.push(rows.into_iter().map(row).collect());
+            }
+            let (changed, last_id) = (result.affected_rows(), result.last_insert_id());
+            result.drop_result().await?;
+            Ok(Answer { sets, changed, last_id })
+        }};
+    }
+    if let [Statement { text, values, kind: Kind::Kept }] = statements {
+        let (text, values) = literal::marked(text, values);
+        return read!(conn.exec_iter(text, values).await?);
+    }
+    let texts: Vec<_> = statements.iter().map(literal::written).collect();
+    read!(conn.query_iter(texts.join("; ")).await?)
+}
+
+fn row(row: RawRow) -> Row {
+    let value = |value| match value {
+        RawValue::NULL => Value::Null,
+        RawValue::Bytes(bytes) => String::from_utf8(bytes).map_or(Value::Unread, Value::Text),
+        RawValue::Int(number) => Value::Int(number),
+        RawValue::UInt(number) => i64::try_from(number).map_or(Value::Unread, Value::Int),
+        _ => Value::Unread,
+    };
+    Row(row.unwrap().into_iter().map(value).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::caught;
+
+    #[test]
+    fn u13_a_panic_of_the_driver_is_an_error() {
+        let panics = caught::<()>(async { panic!("feature is disabled") });
+        let error = panics.now_or_never().expect("it does not wait").unwrap_err();
+        assert!(matches!(error, mysql_async::Error::Other(_)), "{error}");
+    }
+}

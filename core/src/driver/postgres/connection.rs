@@ -1,0 +1,379 @@
+//! One connection to a server that takes writes, set up.
+
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use futures_channel::oneshot;
+use futures_util::TryStreamExt;
+use futures_util::future::{Either, join_all, select, try_join_all};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
+
+use super::dialect::Postgres;
+use super::fault::{State, judge, judge_as};
+use super::schema::MOST_BYTES;
+use crate::driver::identifier::{check, quoted};
+use crate::driver::socket_file::SocketFile;
+use crate::driver::sql::dialect::{self, AddressOf};
+use crate::driver::sql::fault::{Fault, absent, read_only};
+use crate::driver::sql::first_host::first_host;
+use crate::driver::sql::host::Host;
+use crate::driver::sql::statement::{Answer, Kind, Row, Statement, Value};
+use crate::driver::{hosts, tcp};
+use crate::error::{Code, Error, Result};
+use crate::options::{Durability, Options};
+use crate::port::RuntimeHandle;
+use crate::runtime::sync::Mutex;
+
+/// Whether the server takes no writes, and its version.
+pub(super) const SERVER: &str = "SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
+    current_setting('server_version_num')";
+
+/// The callback for the messages of a connection and for its end.
+pub(super) type Hear = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// An event on a connection: a message or the end.
+pub(super) enum Heard {
+    /// A message on one of its channels.
+    Message(String),
+    /// Nothing more.
+    End,
+}
+
+/// See the module. It ends when this is dropped.
+pub struct Connection {
+    pub(super) client: Client,
+    /// The servers, as they are shown.
+    server: String,
+    prepared: Mutex<BTreeMap<Arc<str>, tokio_postgres::Statement>>,
+    /// Its end is what counts.
+    open: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+/// The byte stream of a connection.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl Connection {
+    /// A connection to the first server that takes writes, in at most `limit`.
+    pub(super) async fn open_first(
+        address: &AddressOf<Postgres>,
+        setup: &str,
+        hear: Option<Hear>,
+        runtime: &RuntimeHandle,
+        limit: Duration,
+    ) -> Result<(Self, Host)> {
+        let open = |host: Host| {
+            let hear = hear.clone();
+            async move { Self::open(address, &host, setup, hear, runtime).await }
+        };
+        first_host(&address.hosts, &address.used, runtime, limit, open).await
+    }
+
+    /// Connects to a server, and has it read `setup`, of which the last statement answers whether it takes no writes and its version.
+    async fn open(
+        address: &AddressOf<Postgres>,
+        host: &Host,
+        setup: &str,
+        hear: Option<Hear>,
+        runtime: &RuntimeHandle,
+    ) -> Result<Self> {
+        let stream = connect(address, host, runtime).await?;
+        let fault = |error: tokio_postgres::Error| judge(address, &error, false).failure.error;
+        let mut config = Config::new();
+        config.user(&address.user).dbname(&address.database).application_name("fencelock");
+        config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+        if let Some(password) = address.password() {
+            config.password(password);
+        }
+        let (client, connection) = config.connect_raw(stream, NoTls).await.map_err(fault)?;
+        let ((open, left), used) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
+        runtime.spawn(Box::pin(carry(connection, left, hear, used.clone())));
+        let answers = client.simple_query(setup).await.map_err(fault)?;
+        let last = answers.iter().rev().find_map(|answer| match answer {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let word = |at| last.and_then(|row| row.get(at)).unwrap_or_default();
+        if word(0) != "off" {
+            return Err(read_only().with("server", host.to_string()));
+        }
+        // As a number: 12.3 is 120003.
+        if word(1).parse::<u32>().is_ok_and(|version| version < 120_000) {
+            let message = "the server is too old: PostgreSQL 12 or newer is needed";
+            return Err(Error::new(Code::Unsupported, message).with("server", host.to_string()));
+        }
+        used.store(true, Ordering::Release);
+        let (server, open) = (address.to_string(), Mutex::new(Some(open)));
+        Ok(Self { client, server, prepared: Mutex::default(), open })
+    }
+
+    /// Ends it, whoever has it yet.
+    pub(super) fn end(&self) {
+        drop(self.open.lock().take());
+    }
+
+    /// Prepares statements, all in one flight.
+    pub(super) async fn prepare(&self, texts: &[Arc<str>], known: &[State]) -> Result<(), Fault> {
+        let prepared = try_join_all(texts.iter().map(|text| self.client.prepare(text))).await;
+        let prepared = prepared.map_err(|error| judge_as(&self.server, &error, false, known))?;
+        self.prepared.lock().extend(texts.iter().cloned().zip(prepared));
+        Ok(())
+    }
+
+    /// The types that a prepared statement takes.
+    pub(super) fn types(&self, text: &str) -> Vec<Type> {
+        let prepared = self.prepared.lock();
+        prepared.get(text).map(|statement| statement.params().to_vec()).unwrap_or_default()
+    }
+
+    /// Sends statements in one flight: what is polled first is sent first. The server undoes what follows an error in a transaction.
+    pub(super) async fn send(
+        &self,
+        statements: &[Statement],
+        decides: bool,
+        known: &[State],
+    ) -> Result<Answer, Fault> {
+        let is_new = |statement: &&Statement| {
+            statement.kind == Kind::Kept && !self.prepared.lock().contains_key(&statement.text)
+        };
+        let new: Vec<_> = statements.iter().filter(is_new).map(|it| it.text.clone()).collect();
+        if !new.is_empty() {
+            self.prepare(&new, known).await?;
+        }
+        let asked = join_all(statements.iter().map(|statement| self.send_one(statement))).await;
+        let mut answer = Answer::default();
+        for answered in asked {
+            let (rows, changed) =
+                answered.map_err(|error| judge_as(&self.server, &error, decides, known))?;
+            answer.sets.push(rows);
+            answer.changed = changed;
+        }
+        Ok(answer)
+    }
+
+    async fn send_one(
+        &self,
+        Statement { text, values, kind }: &Statement,
+    ) -> Result<(Vec<Row>, u64), tokio_postgres::Error> {
+        if *kind == Kind::Bare {
+            return self.client.batch_execute(text).await.map(|()| Default::default());
+        }
+        let prepared = self.prepared.lock().get(text).cloned();
+        let stream = if let Some(prepared) = prepared {
+            self.client.query_raw(&prepared, values).await?
+        } else {
+            let typed = values.iter().map(|value| (value, type_of(value)));
+            self.client.query_typed_raw(text, typed).await?
+        };
+        let (mut stream, mut rows) = (pin!(stream), Vec::new());
+        while let Some(row) = stream.try_next().await? {
+            rows.push(Row((0..row.len()).map(|at| read(&row, at)).collect()));
+        }
+        Ok((rows, stream.rows_affected().unwrap_or_default()))
+    }
+}
+
+impl dialect::Connection for Connection {
+    type Known = State;
+
+    async fn ask_of(
+        &mut self,
+        statements: &[Statement],
+        decides: bool,
+        known: &'static [State],
+    ) -> Result<Answer, Fault> {
+        self.send(statements, decides, known).await
+    }
+
+    async fn is_sound(&mut self, _: Duration, _: &RuntimeHandle) -> bool {
+        !self.client.is_closed()
+    }
+}
+
+/// Statements for a connection, after which it answers whether the server takes no writes, and its version.
+pub(super) fn setup(options: &Options) -> Result<String> {
+    let schema = if options.schema.is_empty() {
+        String::new()
+    } else {
+        check("schema", &options.schema, MOST_BYTES)?;
+        format!("SET search_path = {};", quoted('"', &options.schema))
+    };
+    let kept = "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END";
+    let commit = match options.durability {
+        Durability::Durable => kept,
+        Durability::Relaxed => "'off'",
+    };
+    // Few rows that change all the time mislead a planner; and each statement here has one good plan. Where it has to scan after all, that
+    // counts as so dear that the server would compile it, which takes a hundred milliseconds.
+    Ok(format!(
+        "{schema} SET TIME ZONE 'UTC'; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off;
+         SELECT set_config('synchronous_commit', {commit}, false);
+         {SERVER}"
+    ))
+}
+
+/// Connects to a server; nothing is said there yet.
+pub(super) async fn connect(
+    address: &AddressOf<Postgres>,
+    host: &Host,
+    runtime: &RuntimeHandle,
+) -> Result<Box<dyn Stream>> {
+    let absent = |error: std::io::Error| absent(host, &error.to_string());
+    match host {
+        Host::Unix(path) => {
+            let stream = SocketFile::connect(path).await.map_err(absent)?;
+            Ok(Box::new(stream))
+        }
+        Host::Tcp(hosts::Host { name, port }) => {
+            let mut stream = tcp::connect(name, *port, runtime).await.map_err(absent)?;
+            let Some(tls) = &address.tls else { return Ok(Box::new(stream)) };
+            // The protocol's request for TLS: its length and its number; the answer is one letter.
+            stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).await.map_err(absent)?;
+            let mut answer = [0];
+            stream.read_exact(&mut answer).await.map_err(absent)?;
+            if answer != *b"S" {
+                let message = "the server has no TLS, so what is sent there could be read and changed; set it up there, or add `sslmode=disable` if the network between is trusted";
+                let error = Error::new(Code::Unavailable, message).with("server", host.to_string());
+                return Err(error.with_retryable(false));
+            }
+            Ok(Box::new(tls.secure(stream, name, *port).await?))
+        }
+    }
+}
+
+/// Runs the connection until it ends or is not wanted any more. The end of one that was refused is no news.
+async fn carry(
+    mut connection: tokio_postgres::Connection<Box<dyn Stream>, tokio_postgres::tls::NoTlsStream>,
+    left: oneshot::Receiver<()>,
+    hear: Option<Hear>,
+    used: Arc<AtomicBool>,
+) {
+    let heard = async {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let (AsyncMessage::Notification(notice), Some(hear)) = (message, &hear) {
+                hear(Heard::Message(notice.payload().to_owned()));
+            }
+        }
+    };
+    // Asked first: a connection whose client goes says goodbye if it can do so at once.
+    let ended = matches!(select(pin!(heard), left).await, Either::Left(_));
+    // Before anybody is told: it must not be taken for a sound one.
+    drop(connection);
+    if let Some(hear) = hear.filter(|_| ended && used.load(Ordering::Acquire)) {
+        hear(Heard::End);
+    }
+}
+
+/// PostgreSQL counts from the year 2000, in µs.
+const EPOCH: i64 = 946_684_800_000_000;
+/// The last microsecond it knows, in the year 294276.
+const LAST: i64 = 9_223_371_331_199_999_999;
+
+/// A `timestamptz`, in µs since 1970.
+struct Moment(i64);
+
+impl FromSql<'_> for Moment {
+    fn from_sql(_: &Type, raw: &[u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(i64::from_be_bytes(raw.try_into()?).saturating_add(EPOCH)))
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::TIMESTAMPTZ
+    }
+}
+
+/// A column's value.
+fn read(row: &tokio_postgres::Row, at: usize) -> Value {
+    fn of<'a, T: FromSql<'a> + Into<Value>>(row: &'a tokio_postgres::Row, at: usize) -> Value {
+        row.try_get::<_, Option<T>>(at).map_or(Value::Unread, Value::from)
+    }
+    match *row.columns()[at].type_() {
+        Type::BOOL => of::<bool>(row, at),
+        Type::INT4 => of::<i32>(row, at),
+        Type::INT8 => of::<i64>(row, at),
+        Type::TIMESTAMPTZ => of::<Moment>(row, at),
+        ref kind if <&str as FromSql<'_>>::accepts(kind) => of::<&str>(row, at),
+        _ => Value::Unread,
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Int(truth.into())
+    }
+}
+
+impl From<i32> for Value {
+    fn from(number: i32) -> Self {
+        Self::Int(number.into())
+    }
+}
+
+impl From<Moment> for Value {
+    fn from(Moment(micros): Moment) -> Self {
+        Self::Int(micros)
+    }
+}
+
+/// The type of a value in a statement that is not prepared.
+fn type_of(value: &Value) -> Type {
+    match value {
+        Value::Int(_) => Type::INT8,
+        Value::Names(_) => Type::TEXT_ARRAY,
+        Value::Ints(_) => Type::INT8_ARRAY,
+        _ => Type::TEXT,
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        of: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match (self, of) {
+            (Self::Null, _) => return Ok(IsNull::Yes),
+            (Self::Int(number), &Type::INT4) => return i32::try_from(*number)?.to_sql(of, out),
+            (Self::Int(number), &Type::INT8) => return number.to_sql(of, out),
+            (Self::Int(number), &Type::TIMESTAMPTZ) => out.put_i64((number - EPOCH).min(LAST)),
+            (Self::Text(text) | Self::Name(text), of) if <&str as ToSql>::accepts(of) => {
+                return text.to_sql(of, out);
+            }
+            (Self::Names(names), &Type::TEXT_ARRAY) => return names.to_sql(of, out),
+            (Self::Ints(numbers), &Type::INT8_ARRAY) => return numbers.to_sql(of, out),
+            _ => return Err("a column is of another type".into()),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact() {
+        for moment in [0, 1_700_000_000_123_457, i64::MAX] {
+            let mut out = BytesMut::new();
+            Value::Int(moment).to_sql(&Type::TIMESTAMPTZ, &mut out).unwrap();
+            let Moment(read) = Moment::from_sql(&Type::TIMESTAMPTZ, &out).unwrap();
+            assert!(read == moment || moment == i64::MAX && read > 1 << 62, "{moment:?}");
+        }
+        let text = Value::from("0011");
+        assert!(text.to_sql(&Type::INT8, &mut BytesMut::new()).is_err());
+    }
+}

@@ -1,0 +1,284 @@
+//! The SQL of PostgreSQL. Numbers of the rules come from `port::limits`, as they do in every store.
+
+use super::connection::{Connection, setup};
+use super::fault::{FOREIGN, OWN_TABLE, State};
+use super::notices::Single;
+use super::pooler::Pooling;
+use super::schema::{self, MOST_BYTES};
+use super::{guarantees, own_table};
+use crate::driver::datagram;
+use crate::driver::own_table::OwnTable;
+use crate::driver::sql::address::Rules;
+use crate::driver::sql::dialect::Dialect;
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::foreign;
+use crate::driver::sql::link::Link;
+use crate::driver::sql::own_table::Layout;
+use crate::driver::sql::plain::Renewing;
+use crate::driver::sql::records::Replaced;
+use crate::driver::sql::statement::{Answer, Row, Statement, Value};
+use crate::driver::sql::tables::Tables;
+use crate::driver::tls::Tls;
+use crate::error::{Error, Result};
+use crate::fence::Token;
+use crate::options::{Durability, Options};
+use crate::port::Guarantee;
+use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
+use crate::runtime::sync::Mutex;
+
+/// PostgreSQL: one connection for what is one statement, where notices are heard too, and a few for transactions.
+pub struct Postgres {
+    /// The first statements of each connection.
+    pub(super) setup: String,
+    durability: Durability,
+    pub(super) pooling: Pooling,
+    pub(super) single: Mutex<Single>,
+    /// Held by the one who connects.
+    pub(super) connecting: tokio::sync::Mutex<()>,
+}
+
+/// How long the server keeps a row locked for a client that stands still within a transaction, in ms.
+const STALLED: u32 = 1000;
+
+/// A moment before the last token, from which on the plain cases leave what is to be refused to the long way.
+const LAST_YEAR: &str = "clock_timestamp() < timestamptz '2255-01-01Z'";
+
+/// Rows do not depend on what was seen before: each statement sees the newest, whatever the database's own default.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+pub(super) const RULES: Rules = Rules {
+    schemes: &["postgres", "postgresql", "postgres+advisory", "postgres+row"],
+    port: 5432,
+    socket: |folder, port| format!("{folder}/.s.PGSQL.{port}"),
+    malformed: || {
+        Error::invalid(
+            "url",
+            "the URL must look like `postgres://user[:password]@host[:port][,host[:port]...]/database[?options]`; the host may be the folder of a socket, as `%2Frun%2Fpostgresql`",
+        )
+    },
+};
+
+impl Dialect for Postgres {
+    type Connection = Connection;
+    type Known = State;
+    type Tls = Tls;
+
+    const NAME: &'static str = "postgres";
+    const RULES: &'static Rules = &RULES;
+    const MARK: char = '"';
+    const MOST_BYTES: usize = MOST_BYTES;
+    const MOST_POOLED: usize = 4;
+    const CLOCK: &'static str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    const ENDS: (&'static str, &'static str) = ("expires_at", "clock_timestamp()");
+    const BESIDE: [&'static str; 3] = [""; 3];
+    const RETURNS: bool = true;
+    const OF_OWN_TABLE: &'static [State] = OWN_TABLE;
+    const OF_FOREIGN: &'static [State] = FOREIGN;
+
+    fn new(options: &Options) -> Result<Self> {
+        let setup =
+            format!("SET idle_in_transaction_session_timeout = {STALLED}; {}", setup(options)?);
+        let (durability, pooling) = (options.durability, Pooling::default());
+        let (single, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
+        Ok(Self { setup, durability, pooling, single, connecting })
+    }
+
+    fn tls(options: &Options) -> Result<Tls> {
+        Tls::new(options)
+    }
+
+    fn guarantees(&self) -> &'static [Guarantee] {
+        match self.durability {
+            Durability::Durable => guarantees::DURABLE,
+            Durability::Relaxed => guarantees::RELAXED,
+        }
+    }
+
+    async fn begin(link: &Link<Self>) -> Result<()> {
+        let Self { pooling, .. } = &link.dialect;
+        pooling.refuse(&link.address, &link.runtime, link.connect_timeout).await?;
+        link.single().await?;
+        // What a transaction needs is there too, or connecting says what is wrong.
+        link.put_back(link.take().await?);
+        Ok(())
+    }
+
+    async fn connect(link: &Link<Self>) -> Result<Connection> {
+        let (setup, limit) = (link.patient_setup(), link.connect_timeout);
+        let opened = Connection::open_first(&link.address, &setup, None, &link.runtime, limit);
+        let connection = opened.await?.0;
+        let texts = &link.texts;
+        let kept = [&texts.lock, &texts.insert, &texts.store].into_iter().chain([
+            &texts.cell_insert,
+            &texts.cell_lock,
+            &texts.cell_store,
+        ]);
+        let kept: Vec<_> = kept.cloned().chain([TELL.into()]).collect();
+        connection.prepare(&kept, &[]).await.map_err(|fault| fault.failure.error)?;
+        let types = |text| connection.types(text);
+        schema::check(&link.tables, &types(&texts.store), &types(&texts.cell_store))?;
+        Ok(connection)
+    }
+
+    async fn ask_of(
+        link: &Link<Self>,
+        statements: Vec<Statement>,
+        decides: bool,
+        known: &'static [State],
+    ) -> Result<Answer, Fault> {
+        link.ask_single(&statements, decides, known).await
+    }
+
+    fn transaction() -> [Vec<Statement>; 3] {
+        [BEGIN, "COMMIT", "ROLLBACK"].map(|text| vec![Statement::bare(text)])
+    }
+
+    fn among() -> &'static str {
+        "name = ANY($1::text[])"
+    }
+
+    fn begins() -> &'static str {
+        "starts_with(name, $1)"
+    }
+
+    fn unless_there(_: &str, _: &str) -> String {
+        "ON CONFLICT DO NOTHING".to_owned()
+    }
+
+    /// One row at least, for the clock.
+    fn look(columns: &str, table: &str, which: &str) -> Vec<String> {
+        vec![format!(
+            "SELECT {columns}, c.now FROM (SELECT {} AS now) AS c LEFT JOIN {table} ON {which}",
+            Self::CLOCK
+        )]
+    }
+
+    /// The clock is read outside, and so after the row.
+    fn lock(columns: &str, table: &str, which: &str) -> String {
+        let clock = Self::CLOCK;
+        format!(
+            "SELECT l.*, {clock} FROM (SELECT {columns} FROM {table} WHERE {which} FOR UPDATE) AS l"
+        )
+    }
+
+    fn make(Tables { table, .. }: &Tables) -> String {
+        format!(
+            "INSERT INTO {table} (name, version, owner, holder, token, granted_at, expires_at, last_token, counter_until, longest_lease)
+             SELECT $1, 1, $2, $3, m.now, m.now, m.at + $4::bigint * interval '1 microsecond', m.now + $5::bigint,
+                 m.now + $5::bigint + {COUNTER_TTLS} * $4::bigint, $4::bigint
+             FROM (SELECT c.at, (extract(epoch FROM c.at) * 1000000)::bigint AS now FROM (SELECT clock_timestamp() AS at) AS c) AS m
+             WHERE {LAST_YEAR} ON CONFLICT (name) DO NOTHING RETURNING token, last_token"
+        )
+    }
+
+    fn take(Tables { table, .. }: &Tables) -> String {
+        let (most, lead, clock) = (Token::MAX.get(), TOKEN_LEAD.as_micros(), Self::CLOCK);
+        let first = format!("greatest(last_token + 1, {clock})");
+        format!(
+            "UPDATE {table} SET version = version + 1, kind = 'mutex', owner = $2, holder = $3, token = {first}, granted_at = {clock},
+                 expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond',
+                 last_token = greatest({first}, least({first} + $5::bigint, {clock} + {lead})), longest_lease = $4::bigint,
+                 counter_until = greatest(counter_until, {first} + {lead} + {COUNTER_TTLS} * $4::bigint)
+             WHERE name = $1 AND rest IS NULL AND (owner IS NULL OR expires_at <= clock_timestamp())
+                 AND last_token >= $6 AND last_token < {most} - 2 * {lead} AND {LAST_YEAR}
+             RETURNING token, last_token"
+        )
+    }
+
+    fn renew(tables: &Tables, holds: &[Renewing<'_>]) -> Vec<Statement> {
+        let names = holds.iter().map(|hold| hold.name.to_owned()).collect();
+        let owners = holds.iter().map(|hold| hold.owner.to_string()).collect();
+        let leases = holds.iter().map(|hold| hold.ttl).collect();
+        let values = [Value::Names(names), Value::Names(owners), Value::Ints(leases)];
+        vec![Statement::kept(&renew(tables).into(), values)]
+    }
+
+    fn sweep_cells(cells: &str) -> String {
+        let clock = Self::CLOCK;
+        format!(
+            "DELETE FROM {cells} WHERE name IN (SELECT name FROM {cells}
+                 WHERE forget_after <= {clock} ORDER BY forget_after LIMIT 64 FOR UPDATE SKIP LOCKED)"
+        )
+    }
+
+    async fn listen(link: &Link<Self>) -> Result<()> {
+        link.begin_listening().await
+    }
+
+    /// The server sends notices when the transaction is committed.
+    fn tell<T>(
+        _: &Link<Self>,
+        _: &[Row],
+        replaced: &Replaced<T>,
+    ) -> (Vec<Option<Value>>, Vec<Statement>) {
+        let beside = replaced.different().iter().map(|_| None).collect();
+        if replaced.others.is_empty() {
+            return (beside, Vec::new());
+        }
+        let channels = replaced.others.iter().map(|(channel, _)| channel.to_string()).collect();
+        let texts = replaced.others.iter().map(|(_, notice)| datagram::text(notice)).collect();
+        let tell = Statement::kept(&TELL.into(), [Value::Names(channels), Value::Names(texts)]);
+        (beside, vec![tell])
+    }
+
+    fn close(&self) {
+        drop(std::mem::take(&mut *self.single.lock()));
+    }
+
+    async fn own_table(connection: &mut Connection, own: &OwnTable<'_>) -> Result<Layout, Fault> {
+        own_table::layout(connection, own).await
+    }
+
+    fn foreign_columns(until: &str, since: &str, by: &str) -> String {
+        let micros = |column: &str| format!("(extract(epoch FROM {column}) * 1000000)::bigint");
+        let (micros_until, since) = (micros(until), micros(since));
+        format!("{micros_until}, {since}, {by}::text, pg_typeof({until}) = 'timestamptz'::regtype")
+    }
+
+    fn foreign_key(value: &str, kind: &str) -> String {
+        format!("{value}::{kind}")
+    }
+
+    fn foreign_times(micros: &str) -> [String; 3] {
+        let never = "timestamp 'epoch'".to_owned();
+        let moment = format!("{never} + {micros} * interval '1 microsecond'");
+        let now = "date_trunc('milliseconds', timezone('utc', clock_timestamp()))".to_owned();
+        [moment, never, now]
+    }
+
+    fn around_foreign(mut statements: Vec<Statement>, locks: bool) -> Vec<Statement> {
+        if locks {
+            let patience = foreign::PATIENCE.as_millis() / 2;
+            statements.insert(0, Statement::bare(format!("SET LOCAL lock_timeout = {patience}")));
+        }
+        statements
+    }
+}
+
+/// $1 names, $2 owner ids, $3 leases.
+pub(super) fn renew(Tables { table, .. }: &Tables) -> String {
+    let lease = |micros: &str| format!("{micros} * interval '1 microsecond'");
+    let (longest, wanted) = (lease("f.longest_lease"), lease("r.ttl"));
+    let ends = format!("greatest(least(f.expires_at, c.at + {longest}), c.at + {wanted})");
+    let micros = |moment: &str| format!("(extract(epoch FROM {moment}) * 1000000)::bigint");
+    let (until, now) = (micros(&ends), micros("c.at"));
+    format!(
+        "UPDATE {table} AS f SET version = f.version + 1, expires_at = {ends}, longest_lease = greatest(f.longest_lease, r.ttl),
+             counter_until = greatest(f.counter_until, {until} + {COUNTER_TTLS} * r.ttl)
+         FROM unnest($1::text[], $2::text[], $3::bigint[]) AS r(name, owner, ttl), (SELECT clock_timestamp() AS at) AS c
+         WHERE f.name = r.name AND f.owner = r.owner AND f.expires_at > c.at
+         RETURNING f.name, f.token, {} - {now}",
+        micros("f.expires_at"),
+    )
+}
+
+/// $1 channels, $2 texts.
+const TELL: &str = "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2::text[]) AS told(channel, notice)";
+
+impl Link<Postgres> {
+    /// A connection that waits for locks as long as for anything else.
+    pub(super) fn patient_setup(&self) -> String {
+        let wait = i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX);
+        format!("SET lock_timeout = {wait}; {}", self.dialect.setup)
+    }
+}
