@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// Where one server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
+pub struct Host {
     pub(super) name: String,
     pub(super) port: u16,
 }

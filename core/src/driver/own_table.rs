@@ -6,7 +6,7 @@ use crate::error::{Code, Error, Result};
 use crate::port::{Cell, Look, Mark, OwnerId, Version};
 
 /// A table of the user's own with the column that names its rows.
-pub(super) struct KeyedTable<'a> {
+pub struct KeyedTable<'a> {
     pub(super) table: Table<'a>,
     pub(super) key: &'a str,
 }

@@ -68,9 +68,9 @@ fn guarantees_are_those_of_the_drivers() {
         include_str!("../../../core/src/driver/postgres/guarantees.rs"),
         include_str!("../../../core/src/driver/mysql/guarantees.rs"),
         include_str!("../../../core/src/driver/memory.rs"),
-        include_str!("../../../core/src/driver/sql/session_guarantees.rs"),
-        include_str!("../../../core/src/driver/postgres/session/guarantees.rs"),
-        include_str!("../../../core/src/driver/mysql/session/guarantees.rs"),
+        include_str!("../../../core/src/driver/sql/session/guarantees.rs"),
+        include_str!("../../../core/src/driver/postgres/session_guarantees.rs"),
+        include_str!("../../../core/src/driver/mysql/session_guarantees.rs"),
     ];
     let told = |row: &'static str| row.split('"').skip(1).step_by(2).take(2);
     let rows_of = |source: &'static str| source.split("Guarantee::new(").skip(1);

@@ -110,7 +110,7 @@ fn options(address: &AddressOf<Mysql>, host: &Host) -> Opts {
 }
 
 /// Has a server interrupt what one of its connections does.
-pub(super) async fn kill_query(address: &AddressOf<Mysql>, host: &Host, number: u64) {
+pub(super) async fn kill_query(address: &AddressOf<Mysql>, host: &Host, number: i64) {
     if let Ok(mut conn) = caught(Conn::new(options(address, host))).await {
         let _ = conn.query_drop(format!("KILL QUERY {number}")).await;
         let _ = conn.disconnect().await;

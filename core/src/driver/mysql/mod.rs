@@ -9,12 +9,16 @@ mod fault;
 mod finishing;
 mod gate;
 mod guarantees;
+mod key;
+mod line;
 mod literal;
 mod notices;
 mod own_table;
 mod schema;
 mod session;
+mod session_guarantees;
 mod tls;
+mod tokens;
 mod told;
 mod version;
 

@@ -76,8 +76,7 @@ impl Dialect for Postgres {
     const OF_FOREIGN: &'static [State] = FOREIGN;
 
     fn new(options: &Options) -> Result<Self> {
-        let setup =
-            format!("SET idle_in_transaction_session_timeout = {STALLED}; {}", setup(options)?);
+        let setup = setup(options)?;
         let (durability, pooling) = (options.durability, Pooling::default());
         let (single, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
         Ok(Self { setup, durability, pooling, single, connecting })
@@ -279,6 +278,9 @@ impl Link<Postgres> {
     /// A connection that waits for locks as long as for anything else.
     pub(super) fn patient_setup(&self) -> String {
         let wait = i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX);
-        format!("SET lock_timeout = {wait}; {}", self.dialect.setup)
+        format!(
+            "SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {STALLED}; {}",
+            self.dialect.setup
+        )
     }
 }

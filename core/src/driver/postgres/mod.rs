@@ -13,6 +13,8 @@ mod own_table;
 mod pooler;
 mod schema;
 mod session;
+mod session_guarantees;
+mod unclosed;
 
 use self::dialect::Postgres;
 pub use self::gate::{gate_trigger, lock_in};

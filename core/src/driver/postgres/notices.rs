@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::connection::{Connection, Hear, Heard};
 use super::dialect::Postgres;
-use super::fault::{State, judge, state};
+use super::fault::{State, state};
 use super::{dialect, schema};
 use crate::driver::datagram;
 use crate::driver::sql::fault::{Fault, Next, lost};
@@ -124,8 +124,8 @@ impl Link<Postgres> {
         let kept: Vec<_> = kept.cloned().chain([renew]).collect();
         let prepared = match connection.prepare(&kept, &[]).await {
             Err(fault) if self.create && state(&fault.failure.error) == "42P01" => {
-                let created = schema::create(&connection.client, &self.tables).await;
-                created.map_err(|error| judge(&self.address, &error, false).failure.error)?;
+                let created = schema::create(&connection, &self.tables).await;
+                created.map_err(|fault| fault.failure.error)?;
                 connection.prepare(&kept, &[]).await
             }
             prepared => prepared,

@@ -1,11 +1,13 @@
 //! The tables and functions, as they are made or printed, and how another shape is seen.
 
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::fault::other_shape;
+use super::connection::Connection;
+use super::fault::{other_shape, state};
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::statement::Statement;
 use crate::driver::sql::tables::Tables;
-use crate::error::Result;
+use crate::error;
 
 /// How many bytes of a name PostgreSQL keeps.
 pub(super) const MOST_BYTES: usize = 63;
@@ -23,7 +25,7 @@ const MAKING: i64 = i64::from_be_bytes(*b"fenceloc");
 /// assert!(schema.contains("CREATE TABLE IF NOT EXISTS \"fencelock\""));
 /// # Ok::<(), fencelock::Error>(())
 /// ```
-pub fn schema(table: &str) -> Result<String> {
+pub fn schema(table: &str) -> error::Result<String> {
     Ok(schema_of(&Tables::new(table, '"')?))
 }
 
@@ -118,17 +120,14 @@ DO $fencelock$ BEGIN PERFORM {word}_leap(); PERFORM {word}_advance(); END $fence
 
 /// Makes the tables and functions. Clients do it one after the other; somebody who runs the printed migration may be at it too, and
 /// whoever comes second finds that they are there.
-pub(super) async fn create(
-    client: &Client,
-    tables: &Tables,
-) -> std::result::Result<(), tokio_postgres::Error> {
-    const TAKEN: [&str; 2] = ["23505", "42P07"];
+pub(super) async fn create(connection: &Connection, tables: &Tables) -> Result<(), Fault> {
     let schema = format!("SELECT pg_advisory_xact_lock({MAKING}); {}", schema_of(tables));
-    match client.batch_execute(&schema).await {
-        Err(error) if error.code().is_some_and(|code| TAKEN.contains(&code.code())) => {
-            client.batch_execute(&schema).await
+    let schema = [Statement::bare(schema)];
+    match connection.send(&schema, false, &[]).await {
+        Err(fault) if matches!(state(&fault.failure.error), "23505" | "42P07") => {
+            connection.send(&schema, false, &[]).await.map(drop)
         }
-        done => done,
+        done => done.map(drop),
     }
 }
 
@@ -158,7 +157,7 @@ const CELL: &[(&str, Type)] = &[
 ];
 
 /// Makes sure that the columns are of the types that the statements write.
-pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> Result<()> {
+pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> error::Result<()> {
     let each = [(&tables.word, store, WRITTEN), (&tables.cells, cell_store, CELL)];
     for (table, found, columns) in each {
         let differs = |(found, (_, wanted)): &(&Type, &(&str, Type))| found != &wanted;

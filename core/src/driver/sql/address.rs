@@ -25,7 +25,7 @@ pub struct Rules {
 
 /// The servers, of which one that takes writes is used, our credentials and the database.
 #[derive(Clone)]
-pub(in crate::driver) struct Address<T> {
+pub struct Address<T> {
     pub(in crate::driver) hosts: Vec<Host>,
     /// Which of them was used last.
     pub(in crate::driver) used: Arc<AtomicUsize>,

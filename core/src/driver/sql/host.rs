@@ -8,7 +8,7 @@ use crate::options::{Options, SslMode};
 
 /// Where one server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::driver) enum Host {
+pub enum Host {
     Tcp(hosts::Host),
     /// The path of a socket.
     Unix(String),

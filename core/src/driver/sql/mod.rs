@@ -23,7 +23,7 @@ pub(super) mod plain;
 pub(super) mod records;
 pub(super) mod room;
 pub(super) mod row;
-pub(super) mod session_guarantees;
+pub(super) mod session;
 pub(super) mod statement;
 pub(super) mod store;
 pub(super) mod sweep;

@@ -6,7 +6,7 @@
 //!
 //! On MySQL a token is the server's clock, read behind the grant. Whoever is granted the lock next reads it later.
 
-use super::way::NUMBERS;
+use super::session::NUMBERS;
 use crate::driver::mysql::connection::Connection;
 use crate::driver::mysql::dialect::Mysql;
 use crate::driver::mysql::version::Version;
@@ -24,7 +24,7 @@ const LEAD: u64 = 120 * SECOND;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tokens {
+pub(super) enum Tokens {
     /// The sequence of this name.
     Sequence(String),
     Clock,

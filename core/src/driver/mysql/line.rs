@@ -4,6 +4,7 @@
 //! The client of the server hears of the end of a connection only when it asks something. So a connection on which nothing else happens is
 //! asked once a second.
 
+use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,13 +13,16 @@ use std::time::Duration;
 use event_listener::Event;
 use futures_util::future::{Either, select};
 
-use crate::driver::mysql::connection::Connection;
-use crate::driver::mysql::dialect::Mysql;
-use crate::driver::mysql::fault::Number;
-use crate::driver::mysql::finishing::Finishing;
+use super::connection::{Connection, kill_query};
+use super::dialect::Mysql;
+use super::fault::Number;
+use super::finishing::Finishing;
 use crate::driver::sql::dialect::{AddressOf, Connection as _};
 use crate::driver::sql::fault::{Fault, Next, lost};
+use crate::driver::sql::host::Host;
+use crate::driver::sql::session::{INTERRUPT, Wire};
 use crate::driver::sql::statement::{Answer, Statement};
+use crate::driver::within::within;
 use crate::port::{EndSink, Instant, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -26,7 +30,10 @@ use crate::runtime::sync::Mutex;
 const SILENT: Duration = Duration::from_secs(1);
 
 /// See the module.
-pub(super) struct Line {
+pub struct Line {
+    /// Its number on the server.
+    number: i64,
+    host: Host,
     conn: tokio::sync::Mutex<Option<Connection>>,
     address: Arc<AddressOf<Mysql>>,
     /// The errors of the server that have another meaning on this connection.
@@ -44,12 +51,15 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn new(
         conn: Connection,
-        address: Arc<AddressOf<Mysql>>,
+        number: i64,
+        (address, host): (Arc<AddressOf<Mysql>>, Host),
         numbers: &'static [Number],
         runtime: RuntimeHandle,
         ended: EndSink,
     ) -> Arc<Self> {
         let line = Arc::new(Self {
+            number,
+            host,
             conn: tokio::sync::Mutex::new(Some(conn)),
             address,
             numbers,
@@ -62,16 +72,6 @@ impl Line {
         let watched = watch(Arc::downgrade(&line), line.runtime.clone());
         line.runtime.spawn(Box::pin(watched));
         line
-    }
-
-    /// Asks, and reads the answer to its end. `decides`: it may have been carried out though its answer was lost.
-    pub(super) async fn ask(
-        self: &Arc<Self>,
-        statements: Vec<Statement>,
-        decides: bool,
-    ) -> Result<Answer, Fault> {
-        let work = Box::pin(self.clone().carry(statements, decides));
-        Finishing::new(self.runtime.clone(), work).await
     }
 
     async fn carry(
@@ -99,16 +99,30 @@ impl Line {
     }
 
     /// Ends the connection, and tells that it has ended.
-    pub(super) fn end(&self) {
+    fn end(self: &Arc<Self>) {
         let ended = self.ended.lock().take();
         self.cut();
         if let Some(ended) = ended {
             ended();
         }
     }
+}
 
-    /// Ends the connection. What is under way fails.
-    pub(super) fn cut(&self) {
+impl Wire for Arc<Line> {
+    async fn ask(&self, statements: Vec<Statement>, decides: bool) -> Result<Answer, Fault> {
+        let work = Box::pin(self.clone().carry(statements, decides));
+        Finishing::new(self.runtime.clone(), work).await
+    }
+
+    fn interrupt(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let line = self.clone();
+        async move {
+            let killed = kill_query(&line.address, &line.host, line.number);
+            within(&line.runtime, INTERRUPT, killed).await;
+        }
+    }
+
+    fn cut(&self) {
         drop(self.ended.lock().take());
         self.over.store(true, Ordering::Release);
         self.cut.notify(usize::MAX);
@@ -118,7 +132,11 @@ impl Line {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_another(&self) {
+        self.end();
+    }
+
+    fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 }

@@ -1,6 +1,6 @@
 //! The guarantees of a lock that lives with a session of a PostgreSQL database, in words.
 
-use crate::driver::sql::session_guarantees::{
+use crate::driver::sql::session::guarantees::{
     HOLDER, LOADED, LONG_WAIT, NETWORK, PAUSED, RESTORE, WAITERS,
 };
 use crate::port::Guarantee;
