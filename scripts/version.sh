@@ -11,6 +11,7 @@ spread() { # a version
   v=$1 perl -0pi -e 's{("fencelock(?:-wasm)?": ")\d[^"]*}{$1$ENV{v}}g' examples/*/node/package.json
   v=$1 perl -0pi -e 's{(<artifactId>fencelock(?:-\w+)?</artifactId>\s+<version>)\d[^<]*}{$1$ENV{v}}g' \
     bindings-jvm/pom.xml bindings-jvm/*/pom.xml bindings-jvm/README.md docs/tutorial/jvm.md
+  v=$1 perl -pi -e 's{(gem\.version = .)[^\x27]+}{$1$ENV{v}}' bindings-uniffi/ruby/fencelock.gemspec
   v=$1 perl -0pi -e 's{(io\.github\.fencelock:fencelock(?:-kotlin)?:)\d[\w.-]*\w}{$1$ENV{v}}g' README.md bindings-jvm/README.md docs/tutorial/jvm.md
 }
 current() { sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml; }
@@ -18,7 +19,7 @@ current() { sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml; }
 if [ "${1:-}" = --check ]; then
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
-  git ls-files -z README.md docs/tutorial 'bindings-*/package*.json' 'bindings-jvm/*.xml' bindings-jvm/README.md 'examples/*.json' |
+  git ls-files -z README.md docs/tutorial 'bindings-*/package*.json' 'bindings-jvm/*.xml' bindings-jvm/README.md bindings-uniffi/ruby/fencelock.gemspec 'examples/*.json' |
     xargs -0 tar -c | tar -x -C "$copy"
   version=$(current)
   (cd "$copy" && spread "$version")

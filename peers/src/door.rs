@@ -66,6 +66,12 @@ pub const DOORS: &[Door] = &[
         bench: &["java", "-cp", JAVA, "FencelockBench", "kotlin"],
     },
     Door {
+        language: "ruby",
+        folder: "uniffi/ruby",
+        actor: &["$installed/ruby", "$here/actor/actor.rb"],
+        bench: &[],
+    },
+    Door {
         language: "wasm",
         folder: "wasm",
         actor: &["node", "$installed/actor.js"],

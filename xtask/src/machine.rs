@@ -15,6 +15,7 @@ pub(crate) enum Need {
     Python,
     Node,
     Java,
+    Ruby,
     // Only parts of `--full` need these.
     Pgbouncer,
     ApacheBench,
@@ -71,6 +72,11 @@ impl Need {
                 "a JDK with Maven",
                 "javac -version && mvn --version",
                 &["default-jdk-headless", "maven"],
+            ),
+            Self::Ruby => (
+                "Ruby 3.1 with ffi and minitest",
+                "ruby -e 'exit RUBY_VERSION >= %q(3.1) && !!require(%q(ffi)) && !!require(%q(minitest))' && gem --version",
+                &["ruby", "ruby-ffi", "ruby-minitest"],
             ),
             Self::Pgbouncer => {
                 ("PgBouncer", "ls /usr/sbin/pgbouncer || pgbouncer --version", &["pgbouncer"])

@@ -2,7 +2,7 @@
 
 use crate::machine::Need::{
     self, ApacheBench, Chromium, Etcd, Go, Java, Mariadb, Node, Pgbouncer, Postgres, Python, Redis,
-    Zookeeper,
+    Ruby, Zookeeper,
 };
 
 /// Commands that run one after another and show one thing.
@@ -97,6 +97,8 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
     first("jvm", 60, "the jars as installed: tests of Java and Kotlin, the basic cases", &[Java, Redis],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
+    first("ruby", 90, "the gem as installed: its tests, the basic cases", &[Ruby, Redis],
+        &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
     first("pages", 20, "blocks, links and tables of the README and the book; the examples", &[],
         &[test!("--no-run --test program"), test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
     first("demo", 40, "cargo demo: the verdict holds", &[], &["cargo demo"]),
@@ -127,7 +129,7 @@ pub(crate) const PARTS: &[Part] = &[
     store!("equivalence", "equivalence", 900, "random steps: the model against SQLite and Redis", &[Redis]),
     store!("equivalence-cells", "equivalence_cells", 300, "random changes: the model of cells against the stores", ALL_STORES),
     store!("sizes", "sizes", 300, "ten thousand readers, permits and locks taken as one", ALL_STORES),
-    store!("fleet", "fleet", 600, "all languages count under one lock while members are killed", &[Redis, Postgres, Python, Node, Java]),
+    store!("fleet", "fleet", 600, "all languages count under one lock while members are killed", &[Redis, Postgres, Python, Node, Java, Ruby]),
     full("servers", 900, "Redis 6.2, Redis 8 and Valkey 8: faults, cases, scripts", &[Redis, Python],
         &["scripts/servers.sh", "scripts/on-servers.sh"]),
     full("newer-servers", 600, "etcd 3.6, ZooKeeper 3.9, PostgreSQL 18: cases, models, faults", &[Etcd, Zookeeper, Postgres, Go, Node, Java],
@@ -144,6 +146,8 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
     full("jvm-full", 1200, "the released jars: all tests, newer JRE, Spring, every case on every store", &[Java, Python, Redis, Etcd, Zookeeper, Postgres, Mariadb],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
+    full("ruby-full", 900, "the released gem: all its tests, every case on every store", &[Ruby, Redis, Etcd, Zookeeper, Postgres, Mariadb],
+        &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
     full("examples", 300, "the examples that kill: exact with the lock, visibly not without", &[Redis, Etcd, ApacheBench, Python, Node, Java],
         &[test!("--test pages -- crashes:: seeds::")]),
     full("features", 600, "no warning in the core with each store alone, nor for wasm32", &[],

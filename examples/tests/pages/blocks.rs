@@ -8,7 +8,7 @@ use std::process::Command;
 use fencelock_tests::ended;
 
 /// The languages whose blocks a test runs, and those that are only shown: commands that change the machine, manifests, diagrams.
-const RUN: &[&str] = &["rust", "sh", "python", "ts", "java", "kotlin"];
+const RUN: &[&str] = &["rust", "sh", "python", "ts", "java", "kotlin", "ruby"];
 const SHOWN: &[&str] = &["console", "text", "xml", "groovy"];
 
 fn root() -> PathBuf {

@@ -17,6 +17,8 @@ const BESIDE: &[&str] = &[
     "bindings-jvm/README.md",
     "bindings-node/README.md",
     "bindings-python/README.md",
+    "bindings-uniffi/README.md",
+    "bindings-uniffi/ruby/README.md",
     "bindings-wasm/README.md",
     "cli/README.md",
 ];

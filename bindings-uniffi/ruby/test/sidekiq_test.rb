@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative 'support'
+require 'fencelock/sidekiq'
+
+class SidekiqTest < Minitest::Test
+  def run_job(args, unique, &body)
+    @chain ||= Fencelock::Sidekiq.new(url: "memory:#{name}")
+    @chain.call(nil, { 'class' => 'Report', 'args' => args, 'unique' => unique }, 'default', &body)
+  end
+
+  def test_twins_do_not_run_together
+    ran = run_job([1], true) do
+      assert_raises(Fencelock::Sidekiq::Held) { run_job([1], true) { flunk } }
+      assert_nil run_job([1], { 'on_held' => 'skip', 'ttl' => 5 }) { flunk }
+      assert_equal :other, run_job([2], { 'ttl' => 5 }) { :other }
+      assert_equal :not_unique, run_job([1], nil) { :not_unique }
+      :ran
+    end
+    assert_equal :ran, ran
+    assert_equal :again, run_job([1], true) { :again }
+  end
+
+  def test_long_arguments_are_hashed
+    assert_equal 1, run_job(['x' * 5000], true) { 1 }
+  end
+end
