@@ -148,6 +148,8 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
     full("ruby-full", 900, "the released gem: all its tests, every case on every store", &[Ruby, Redis, Etcd, Zookeeper, Postgres, Mariadb],
         &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
+    full("uniffi", 120, "Kotlin over JNA takes a first lock, a Swift package is made", &[Java],
+        &["bindings-uniffi/kotlin.sh target/uniffi-kotlin", "bindings-uniffi/swift.sh target/uniffi-swift"]),
     full("examples", 300, "the examples that kill: exact with the lock, visibly not without", &[Redis, Etcd, ApacheBench, Python, Node, Java],
         &[test!("--test pages -- crashes:: seeds::")]),
     full("features", 600, "no warning in the core with each store alone, nor for wasm32", &[],
