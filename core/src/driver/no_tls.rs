@@ -8,6 +8,7 @@ use crate::options::Options;
 
 /// There is none.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "postgres"), allow(unreachable_pub))] // Only its dialect shows it.
 pub enum Tls {}
 
 impl Tls {

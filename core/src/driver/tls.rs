@@ -21,6 +21,7 @@ use crate::port::RuntimeHandle;
 
 /// How we prove who the server is, and who we are.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "postgres"), allow(unreachable_pub))] // Only its dialect shows it.
 pub struct Tls {
     files: Files,
     /// The name that the server's certificate must have; empty: that of the host.

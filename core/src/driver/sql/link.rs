@@ -76,6 +76,8 @@ pub(in crate::driver) enum Purpose {
     /// A transaction on a row of a user's own table.
     OwnRow,
     /// One statement.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
+    // PostgreSQL has a connection for these.
     Single,
 }
 
@@ -198,6 +200,7 @@ impl<D: Dialect> Link<D> {
     }
 
     /// Sends such statements on a connection of the pool, of which each does one thing at a time, and reads the answer to its end.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code))] // As above.
     pub(in crate::driver) async fn pooled(
         &self,
         statements: &[Statement],

@@ -182,6 +182,7 @@ fn read(row: &Row) -> Result<Record> {
 }
 
 /// The column that stands behind those of a record.
+#[cfg(feature = "mysql")]
 pub(in crate::driver) const BESIDE: usize = 11;
 
 fn written(lock: &LockKey, record: &Record) -> Vec<Value> {

@@ -23,6 +23,7 @@ use crate::port::{
 
 /// One client's view of the locks of one way in a database. [`Sessions`](crate::Sessions) makes a store of locks of it.
 pub struct SessionLocks<D: SessionDialect, W> {
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))] // MySQL has no settings of its own.
     pub(in crate::driver) dialect: D,
     way: Arc<W>,
     pub(in crate::driver) address: Arc<AddressOf<D>>,
