@@ -137,5 +137,6 @@ fn take(ttl: Duration, wait: bool) -> Action {
         block: 1,
         floor: Token::default(),
         info: "{}".into(),
+        vote: None,
     })
 }

@@ -352,6 +352,7 @@ impl World {
             block: 1,
             floor: Token::default(),
             info: "".into(),
+            vote: None,
         };
         self.as_stranger(&Action::Take(take), |lock, answers| {
             if !matches!(answers, [Ok(fencelock::port::Outcome::Granted { .. })]) {

@@ -5,8 +5,12 @@ use std::time::Duration;
 use crate::error::{Code, Error};
 use crate::port::{Action, Failure, Take};
 
-/// Why a step asks for a longer lease than the session's, if it does.
-pub(super) fn too_long(action: &Action, most: Duration) -> Option<Failure> {
+/// Why a step is refused that asks for a vote, or for a longer lease than the session's.
+pub(super) fn refusal(action: &Action, most: Duration) -> Option<Failure> {
+    if let Action::Take(Take { vote: Some(_), .. }) = action {
+        let message = "a store with sessions is no node of a quorum; use stores with leases";
+        return Some(Failure::refused(Error::new(Code::Unsupported, message)));
+    }
     let (Action::Take(Take { ttl, .. }) | Action::Renew { ttl } | Action::Refresh { ttl }) = action
     else {
         return None;
@@ -25,10 +29,4 @@ pub(super) fn doubt() -> Failure {
     let message =
         "the store has not answered for half of the session's time; nothing is granted or renewed";
     Failure::refused(Error::new(Code::Unavailable, message))
-}
-
-/// A store with sessions does not vote.
-pub(super) fn no_votes() -> Failure {
-    let message = "a store with sessions is no node of a quorum; use stores with leases";
-    Failure::refused(Error::new(Code::Unsupported, message))
 }

@@ -53,6 +53,9 @@ enum Repeat {
 /// outage.
 const STALE: Duration = Duration::from_millis(100);
 
+/// The longest rest between two looks at a lock that somebody holds, where the store has no queue.
+const LONGEST_POLL: Duration = Duration::from_millis(250);
+
 enum Stage {
     Ready,
     Asked { owner: OwnerId, sent: Instant, answers: Answers },
@@ -106,7 +109,7 @@ impl Attempt {
             && !self.engine.table.lock().pass_to(owner, &request, self.engine.runtime.now())
         {
             self.retract();
-            self.stage = Stage::Ready;
+            self.ask_anew();
         }
         self.request = request;
     }
@@ -148,13 +151,13 @@ impl Attempt {
                         TicketEnd::Won(hold) => {
                             // Pushed in time, but looked at only after its end: that is no grant.
                             self.engine.lose(&hold, false);
-                            self.stage = Stage::Ready;
+                            self.ask_anew();
                         }
                         TicketEnd::Lost => {
                             self.clean_up(owner, None);
-                            self.stage = Stage::Ready;
+                            self.ask_anew();
                         }
-                        TicketEnd::Gone => self.stage = Stage::Ready,
+                        TicketEnd::Gone => self.ask_anew(),
                         TicketEnd::Late => self.troubled(too_late()),
                     }
                 }
@@ -167,10 +170,15 @@ impl Attempt {
         }
     }
 
-    fn send(&mut self) {
+    /// The ticket is gone. Until the store answers again, nobody knows whether the lock is held.
+    fn ask_anew(&mut self) {
+        self.stage = Stage::Ready;
         if matches!(self.reason, Reason::Held) {
             self.learn(Reason::Unanswered);
         }
+    }
+
+    fn send(&mut self) {
         // That the client closes is told at the next look.
         let Some((owner, take)) = self.draw() else { return };
         let sent = self.engine.runtime.now();
@@ -229,10 +237,14 @@ impl Attempt {
                     table.queued(owner, sent, outcome, self.engine.runtime.now());
                 }
                 self.stage = Stage::Waiting { owner };
-                self.learn(Reason::Held);
-                if !std::mem::replace(&mut self.announced, true) {
-                    self.engine.events.emit(|| Event::waiting(self.lock.as_str(), self.number));
-                }
+                self.held();
+                None
+            }
+            // A store without a queue: who waits asks again.
+            Some(Ok(Outcome::Held { .. })) if self.waits => {
+                self.engine.table.lock().forget(owner);
+                self.held();
+                self.rest_for(LONGEST_POLL);
                 None
             }
             Some(Ok(Outcome::Held { .. })) => {
@@ -319,9 +331,22 @@ impl Attempt {
         self.reason = reason;
     }
 
-    /// Rests before asking again, longer each time, never in step with others.
+    /// Somebody else has the lock: the store said so.
+    fn held(&mut self) {
+        self.learn(Reason::Held);
+        if !std::mem::replace(&mut self.announced, true) {
+            self.engine.events.emit(|| Event::waiting(self.lock.as_str(), self.number));
+        }
+    }
+
+    /// Rests before asking a store again that could not be asked.
     fn pause(&mut self) {
-        let pause = Backoff::spread(self.rest.next(), &self.engine.runtime);
+        self.rest_for(Backoff::LONGEST);
+    }
+
+    /// Rests longer each time, never in step with others.
+    fn rest_for(&mut self, longest: Duration) {
+        let pause = Backoff::spread(self.rest.next_up_to(longest), &self.engine.runtime);
         self.stage = Stage::Resting { until: self.engine.retry_delays.rest(pause) };
     }
 

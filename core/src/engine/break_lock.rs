@@ -17,7 +17,7 @@ impl Engine {
         token: Option<Token>,
         reason: &str,
     ) -> Result<Vec<HolderView>> {
-        let state = self.look_at(lock, Action::Read).await?;
+        let state = self.look_at(lock).await?;
         let chosen = |holder: &HolderView| token.is_none() || holder.token == token;
         let holders: Vec<_> = state.holders.into_iter().filter(chosen).collect();
         // All are known before the first is ended: a refusal has changed nothing.

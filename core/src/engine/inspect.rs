@@ -8,20 +8,20 @@ use crate::port::{Action, LockState, Outcome, OwnerId};
 impl Engine {
     /// Whether anybody holds it.
     pub(crate) async fn is_locked(&self, lock: &LockId) -> Result<bool> {
-        Ok(!self.look_at(lock, Action::Peek).await?.holders.is_empty())
+        Ok(!self.look_at(lock).await?.holders.is_empty())
     }
 
     /// The state of the lock on the store, with the waiters in this client.
     pub(crate) async fn inspect(&self, lock: &LockId) -> Result<LockState> {
-        let mut state = self.look_at(lock, Action::Read).await?;
+        let mut state = self.look_at(lock).await?;
         let now = self.runtime.now();
         state.waiters.extend(self.table.lock().lines.waiters(lock, now));
         Ok(state)
     }
 
-    pub(super) async fn look_at(&self, lock: &LockId, action: Action) -> Result<LockState> {
+    pub(super) async fn look_at(&self, lock: &LockId) -> Result<LockState> {
         self.check_open()?;
-        let step = lock.step(OwnerId::draw(&*self.runtime), action);
+        let step = lock.step(OwnerId::draw(&*self.runtime), Action::Read);
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::State(state))) => Ok(state),
             Some(Err(failure)) => Err(failure.error),

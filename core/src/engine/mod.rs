@@ -42,7 +42,7 @@ use recent_releases::RecentReleases;
 pub(crate) use reentrant::{Counts, Share};
 pub(crate) use release::GivenUp;
 pub(crate) use request::{LockId, Request, Wait};
-use retry_delays::RetryDelays;
+pub(crate) use retry_delays::RetryDelays;
 pub(crate) use several::Member;
 use table::{Abandoned, Table};
 use who_holds::Questions;

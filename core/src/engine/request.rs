@@ -63,7 +63,7 @@ impl Request {
     /// The Take that asks the store for it.
     pub(crate) fn take(&self, wait: bool, floor: Token) -> Take {
         let Self { mode, limit, ttl, ref info, .. } = *self;
-        Take { mode, limit, ttl, wait, block: self.block(), floor, info: info.clone() }
+        Take { mode, limit, ttl, wait, block: self.block(), floor, info: info.clone(), vote: None }
     }
 
     /// Tokens to draw with a grant: one for every local holder.

@@ -85,7 +85,7 @@ impl Engine {
             let mut questions = self.questions.0.lock();
             let under_way = questions.get(lock).and_then(WeakShared::upgrade);
             under_way.unwrap_or_else(|| {
-                let step = lock.step(OwnerId::draw(&*self.runtime), Action::Peek);
+                let step = lock.step(OwnerId::draw(&*self.runtime), Action::Read);
                 let question = self.store.step(vec![step]).shared();
                 questions.extend(question.downgrade().map(|weak| (lock.clone(), weak)));
                 question

@@ -12,7 +12,7 @@ impl Backoff {
     /// The first pause.
     pub(crate) const FIRST: Duration = Duration::from_millis(10);
     /// The last ones.
-    const LONGEST: Duration = Duration::from_secs(1);
+    pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
     pub(crate) fn new() -> Self {
         Self(Self::FIRST)

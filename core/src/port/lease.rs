@@ -70,8 +70,8 @@ pub struct Step {
 /// long as the head of the queue may hold beside the present holders, it is granted and its client is notified.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait), `Gone` (this owner id has a tombstone) or
-    /// `Conflict`.
+    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait, or a store without a queue), `Gone` (this owner
+    /// id has a tombstone), `Conflict`, or `Recovering` (a node of a quorum).
     Take(Take),
     /// Keep a ticket alive, with the lease it wants. Answers `Queued`; `Granted` if it holds by now, renewed to `ttl`;
     /// `Gone` if there is no such ticket: a refresh never makes one.
@@ -98,40 +98,22 @@ pub enum Action {
     /// End another client's hold; the step's owner id is the holder's, from [`HolderView::owner`](super::HolderView::owner). It may be
     /// repeated. Answers `Freed` or `Gone`.
     Break,
-    /// A Take on one node of a quorum. It never queues: nodes that grant in an order of their own would split the grant.
-    /// Answers as a Take that does not wait, or `Recovering`.
-    Vote(Vote),
-    /// Have this client told (`Notice::Open` with this owner id) when the lock is given back, for an attempt on a quorum
-    /// that was not granted; to be repeated before [`limits::TICKET_LIFE`] is over, which keeps its place. Those who want to
-    /// hold alone stop new readers from entering meanwhile. Answers `Queued`, or `Gone` if the lock can be had now. A
-    /// Leave takes it back, an exclusive grant to the same client too.
-    Watch {
-        /// How it wants to hold.
-        mode: Mode,
-        /// The information about the waiter, as JSON.
-        info: Arc<str>,
-    },
     /// Look, change nothing. Answers `State`.
     Read,
-    /// The same, but the answer has one of the holders only, and nobody who waits: it costs no more where there are thousands.
-    /// Asked shortly before a wait ends in vain: to name the holder in each answer to a waiter costs each time and is soon stale.
-    Peek,
 }
 
 impl Action {
     /// Whether it changes nothing.
     pub fn only_looks(&self) -> bool {
-        matches!(self, Self::Read | Self::Peek)
+        matches!(self, Self::Read)
     }
 }
 
-/// The details of [`Action::Vote`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The terms of a Take on one node of a quorum. It never waits: nodes that grant in an order of their own would split the grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vote {
-    /// The Take that is asked for; its `wait` has no meaning here.
-    pub take: Take,
     /// How long the node must have kept its data for its vote to count: the longest lease on the quorum, so that none it
-    /// may have forgotten is still believed in.
+    /// may have forgotten is still believed in. Else the answer is `Recovering`.
     pub aged: Duration,
     /// The owner holds already, and wants its counter raised to the floor: `Gone` if it does not, nothing is taken.
     pub again: bool,
@@ -155,6 +137,8 @@ pub struct Take {
     pub floor: Token,
     /// The information about the client that asks, as JSON, for people who inspect.
     pub info: Arc<str>,
+    /// Given where it is asked of one node of a quorum.
+    pub vote: Option<Vote>,
 }
 
 /// How a step was answered.
@@ -181,7 +165,7 @@ pub enum Outcome {
         /// Whether the holder is not fencelock's, so that nobody will tell when it releases.
         foreign: bool,
     },
-    /// Somebody else's, and the Take did not want to wait.
+    /// Somebody else's, and the Take did not want to wait; or the store has no queue, and who waits asks again.
     Held {
         /// The time left of the present hold; `None` if it has no end.
         left: Option<Duration>,

@@ -116,7 +116,7 @@ impl<'a> Shelf<'a> {
     ) -> (OwnerId, Outcome) {
         let owner = OwnerId::draw(&*self.world.node);
         let (limit, block, floor) = (2, 1, Token::default());
-        let take = Take { mode, limit, ttl, wait, block, floor, info: "{}".into() };
+        let take = Take { mode, limit, ttl, wait, block, floor, info: "{}".into(), vote: None };
         (owner, self.ask(after, owner, Action::Take(take)))
     }
 }

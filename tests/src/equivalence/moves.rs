@@ -38,7 +38,7 @@ pub struct Scale {
     pub patience: Duration,
     /// How the locks are laid out.
     pub layout: Layout,
-    /// Whether the store is a node of a quorum: it is voted on, and watched instead of queued at.
+    /// Whether the store is a node of a quorum: Takes are votes, and nobody waits.
     pub votes: bool,
 }
 
@@ -200,16 +200,10 @@ impl StepPlan {
                     Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1),
                 };
                 let ttl = scale.ttls[ttl];
-                let take = Take { mode, limit, ttl, wait, block, floor, info };
-                if scale.votes {
-                    Action::Vote(Vote { take, aged: AGED, again: !wait })
-                } else {
-                    Action::Take(take)
-                }
-            }
-            ActionPlan::Refresh { ttl } if scale.votes => {
-                let mode = if kind == Kind::Mutex { Mode::Exclusive } else { SHARES[ttl] };
-                Action::Watch { mode, info: format!("{{\"owner\":\"{owner}\"}}").into() }
+                // Of those that would wait none does on a quorum; the others write their token back.
+                let vote = scale.votes.then_some(Vote { aged: AGED, again: !wait });
+                let wait = wait && !scale.votes;
+                Action::Take(Take { mode, limit, ttl, wait, block, floor, info, vote })
             }
             ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
             ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },

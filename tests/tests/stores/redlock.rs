@@ -303,19 +303,17 @@ async fn a_replica_that_took_over_does_not_vote_as_its_master() {
     b.lock("x").acquire_within(5_000 * MS).await.unwrap().release().await.check().unwrap();
 }
 
+/// A waiter asks every 125 to 250 ms, when it has waited for long: a hand-over takes half of that, as a rule.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_wakes_whoever_waits_in_another_client() {
+async fn who_waits_in_another_client_finds_the_lock_free() {
     let servers = servers(3);
-    // A waiter that is not told looks by itself after a second, a quarter of the longest lease.
     let url = url_with(&servers, 4 * LONGEST);
     let (a, b) = (connect(&url).await, connect(&url).await);
     let mut took = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..11 {
         let guard = a.lock("x").acquire().await.unwrap();
         let waiter = tokio::spawn(b.lock("x").acquire());
-        while a.lock("x").inspect().await.unwrap().waiters.is_empty() {
-            tokio::time::sleep(MS).await;
-        }
+        tokio::time::sleep(500 * MS).await;
         let start = Instant::now();
         guard.release().await.check().unwrap();
         let next = waiter.await.unwrap().unwrap();
@@ -323,7 +321,8 @@ async fn a_release_wakes_whoever_waits_in_another_client() {
         next.release().await.check().unwrap();
     }
     took.sort_unstable();
-    assert!(took[10] < 300 * MS, "{took:?}");
+    println!("hand-overs after half a second: {took:?}");
+    assert!(took[5] < 250 * MS, "{took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

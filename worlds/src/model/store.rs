@@ -36,6 +36,7 @@ fn take(wait: bool) -> Action {
         block: 1,
         floor: Token::default(),
         info: "".into(),
+        vote: None,
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scopeguard::{ScopeGuard, guard};
 
-use super::super::session_lease::{doubt, no_votes, too_long};
+use super::super::session_lease::{doubt, refusal};
 use super::order::{Want, to_watch};
 use super::own::{Own, Stage};
 use super::session::Shared;
@@ -19,7 +19,7 @@ use crate::port::{
 
 impl<S: QueueStore> Shared<S> {
     pub(super) async fn step(self: &Arc<Self>, step: &Step) -> Answer {
-        if let Some(failure) = too_long(&step.action, self.ttl) {
+        if let Some(failure) = refusal(&step.action, self.ttl) {
             return Err(failure);
         }
         let owner = step.owner;
@@ -44,13 +44,6 @@ impl<S: QueueStore> Shared<S> {
             }
             Action::Break => self.break_hold(&step.lock, owner).await,
             Action::Read => self.read(&step.lock).await.map(Outcome::State),
-            Action::Peek => {
-                let mut state = self.read(&step.lock).await?;
-                state.holders.truncate(1);
-                state.waiters.clear();
-                Ok(Outcome::State(state))
-            }
-            Action::Vote(_) | Action::Watch { .. } => Err(no_votes()),
         }
     }
 

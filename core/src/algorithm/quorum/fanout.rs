@@ -1,16 +1,88 @@
-//! A batch on its way to all nodes. Whoever is still out when the matter is decided runs on in the background.
+//! A batch on its way to all nodes. Nodes that are still out when the matter is decided run on in the background.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 
-use super::voters::Voters;
+use super::Voters;
+use super::holds::{Cleanups, Kept, KeptByNode};
+use crate::engine::RetryDelays;
 use crate::error::{Code, Error};
-use crate::port::{Action, Answer, BoxFuture, Failure, Outcome, Step};
+use crate::port::{
+    Action, Answer, BoxFuture, Failure, Instant, LeaseHandle, Outcome, OwnerId, Step, Take, Vote,
+};
+use crate::runtime::sync::Mutex;
+
+/// How many requests a node that does not answer is sent beside each other; the rest waits for its cleanup.
+const PROBES: usize = 8;
+
+/// A lease store that votes.
+pub(super) struct Node {
+    pub(super) store: LeaseHandle,
+    /// It let a request wait too long, and has not answered any since: nobody waits for it.
+    silent: AtomicBool,
+    under_way: AtomicUsize,
+    /// Since when requests are under way of which none was answered.
+    unheard: Mutex<Option<Instant>>,
+    pub(super) cleanups: Mutex<Cleanups>,
+    /// The delays between its cleanups.
+    pub(super) back: RetryDelays,
+}
+
+impl Node {
+    pub(super) fn new(store: LeaseHandle, back: RetryDelays) -> Self {
+        let (silent, under_way) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Self {
+            store,
+            silent,
+            under_way,
+            unheard: Mutex::default(),
+            cleanups: Mutex::default(),
+            back,
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
+    }
+
+    /// A request goes out; false if the node has enough of them to answer first. One that answers none for longer than
+    /// `patience` is silent, also where the others decide without it.
+    fn begin(&self, now: Instant, patience: Duration) -> bool {
+        let since = *self.unheard.lock().get_or_insert(now);
+        if now.since(since) > patience {
+            self.fell_silent();
+        }
+        if self.is_silent() && self.under_way.load(Ordering::Relaxed) >= PROBES {
+            return false;
+        }
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// It has come back, with or without an answer.
+    fn end(&self, answered: bool, now: Instant) {
+        let others = self.under_way.fetch_sub(1, Ordering::Relaxed) > 1;
+        if answered {
+            self.spoke();
+            *self.unheard.lock() = others.then_some(now);
+        }
+    }
+
+    pub(super) fn spoke(&self) {
+        self.silent.store(false, Ordering::Relaxed);
+    }
+
+    fn fell_silent(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+}
 
 type Return = (usize, Arc<[Step]>, Vec<Answer>);
 
@@ -21,6 +93,10 @@ pub(super) struct Fanout {
     /// Which nodes have come back.
     back: Vec<bool>,
     patience: Option<BoxFuture<'static, ()>>,
+    /// Of a vote that was won, where its late answers are noted. What a lost one is granted late is given back.
+    pub(super) won: Option<KeptByNode>,
+    /// Of the holds that end by these steps, what the nodes keep.
+    pub(super) ended: BTreeMap<OwnerId, KeptByNode>,
 }
 
 impl Fanout {
@@ -43,17 +119,18 @@ impl Fanout {
                 let (runtime, asked) = (voters.runtime.clone(), node.store.step(batch.to_vec()));
                 Box::pin(async move {
                     let answers = asked.await;
-                    node.end(answers.iter().any(heard), runtime.now());
+                    node.end(answers.iter().any(Result::is_ok), runtime.now());
                     (number, batch, answers)
                 })
             } else {
-                let answers = batch.iter().map(|_| Err(Failure::refused(busy()))).collect();
+                let busy = Error::new(Code::Unavailable, "the node does not answer");
+                let answers = vec![Err(Failure::refused(busy)); batch.len()];
                 Box::pin(std::future::ready((number, batch, answers)))
             };
             out.push(request);
         }
         let patience = Some(voters.runtime.sleep_until(now + patience));
-        Self { voters: Arc::clone(voters), out, back, patience }
+        Self { voters: Arc::clone(voters), out, back, patience, won: None, ended: BTreeMap::new() }
     }
 
     /// The next answer; `None` when nobody is waited for any more.
@@ -80,7 +157,7 @@ impl Fanout {
         })
         .await?;
         self.back[number] = true;
-        self.voters.noted(number, &batch, &answers);
+        noted(&self.voters, &self.ended, number, (&batch, &answers));
         Some((number, batch, answers))
     }
 
@@ -92,13 +169,8 @@ impl Fanout {
         });
         if let Some((number, batch, answers)) = back.await {
             self.back[number] = true;
-            self.voters.noted(number, &batch, &answers);
+            noted(&self.voters, &self.ended, number, (&batch, &answers));
         }
-    }
-
-    /// Which nodes have not come back.
-    pub(super) fn awaited(&self) -> impl Iterator<Item = usize> + '_ {
-        self.back.iter().enumerate().filter(|(_, back)| !**back).map(|(number, _)| number)
     }
 }
 
@@ -108,17 +180,20 @@ impl Drop for Fanout {
             return;
         }
         let (voters, mut out) = (Arc::clone(&self.voters), std::mem::take(&mut self.out));
+        let (won, ended) = (self.won.take(), std::mem::take(&mut self.ended));
         self.voters.runtime.spawn(Box::pin(async move {
             while let Some((number, batch, answers)) = out.next().await {
-                voters.noted(number, &batch, &answers);
+                noted(&voters, &ended, number, (&batch, &answers));
                 for (step, answer) in batch.iter().zip(&answers) {
                     match (&step.action, answer) {
-                        (Action::Renew { .. }, Ok(Outcome::Gone)) => {
-                            voters.heal(number, step);
-                        }
-                        (Action::Vote(vote), answer) if !vote.again => {
-                            voters.late_vote(number, step, answer);
-                        }
+                        (Action::Renew { .. }, Ok(Outcome::Gone)) => voters.heal(number, step),
+                        // It raised a counter at most.
+                        (Action::Take(Take { vote: Some(Vote { again: true, .. }), .. }), _) => {}
+                        (Action::Take(_), answer) => match (&won, Kept::after(answer)) {
+                            (Some(hold), kept) => voters.voted(hold, number, step, kept),
+                            (None, Kept::Nothing) => {}
+                            (None, _) => voters.clean_up(number, step),
+                        },
                         _ => {}
                     }
                 }
@@ -127,11 +202,18 @@ impl Drop for Fanout {
     }
 }
 
-/// Whether somebody was there to answer.
-fn heard(answer: &Answer) -> bool {
-    answer.is_ok()
-}
-
-fn busy() -> Error {
-    Error::new(Code::Unavailable, "the node does not answer")
+/// Takes in a node's answers: an end that it did not confirm is repeated there.
+fn noted(
+    voters: &Arc<Voters>,
+    ended: &BTreeMap<OwnerId, KeptByNode>,
+    number: usize,
+    (batch, answers): (&[Step], &[Answer]),
+) {
+    for (step, answer) in batch.iter().zip(answers) {
+        let ends =
+            matches!(step.action, Action::Free { .. } | Action::Leave { .. } | Action::Break);
+        if ends && answer.is_err() {
+            voters.unconfirmed(ended.get(&step.owner), number, step);
+        }
+    }
 }

@@ -2,35 +2,32 @@
 //!
 //! The same owner id goes to all nodes at once. A lock is held when a majority has granted it; the lease is what that
 //! majority keeps, counted from before the request was sent. Nodes have no queue here: each would grant in an order of its
-//! own and split the grant. Whoever was not granted is told when the lock is given back, and asks again; a vote that was
-//! split is settled by rests of random length. What a node did not confirm is repeated until it does.
+//! own and split the grant. Who was not granted is told that the lock is held, and asks again after a pause of random length.
+//! What a node did not confirm is repeated until it does.
 
 mod fanout;
-mod node;
-mod node_set;
-mod pending_cleanup;
-mod proposal;
-mod stragglers;
+mod holds;
 mod tally;
 mod vote;
-mod voters;
-mod waiters;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::join_all;
 
-use self::fanout::Fanout;
-use self::node_set::NodeSet;
-use self::tally::Tally;
-use self::voters::Voters;
+use self::fanout::{Fanout, Node};
+use self::holds::QuorumHold;
+use self::tally::{Tally, majority_of};
+use self::vote::Proposal;
+use crate::engine::RetryDelays;
 use crate::error::{Code, Error, Result};
-use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
     Action, Answer, Capabilities, Failure, Fence, Guarantee, LeaseHandle, LeaseStore, LockKey,
-    Notice, NoticeSink, Outcome, RuntimeHandle, Step, Take,
+    Mode, Notice, NoticeSink, Outcome, OwnerId, RuntimeHandle, Step, Take,
 };
+use crate::runtime::sync::Mutex;
 
 /// Lease stores that are one: a lock is held where a majority of them says so. A client is made of it as of any store.
 ///
@@ -94,9 +91,6 @@ const GUARANTEES: &[Guarantee] = &[
     ),
 ];
 
-/// So long a quorum that is closed waits for nodes to forget who is not there any more.
-const LAST: Duration = Duration::from_millis(200);
-
 /// Why there is no order between clients, and are no permits.
 const UNORDERED: &str =
     "each node of a quorum would grant in an order of its own, and split the grant";
@@ -112,10 +106,19 @@ impl Quorum {
         timeout: Duration,
     ) -> Result<Self> {
         let count = nodes.len();
-        if count < 3 || count.is_multiple_of(2) || count > NodeSet::MOST {
+        if count < 3 || count.is_multiple_of(2) {
             return Err(Self::wrong_number(count));
         }
-        Ok(Self(Arc::new(Voters::new(nodes, runtime, max_ttl, timeout))))
+        let node = |store| Arc::new(Node::new(store, RetryDelays::new(runtime.clone())));
+        Ok(Self(Arc::new(Voters {
+            nodes: nodes.into_iter().map(node).collect(),
+            runtime,
+            max_ttl,
+            timeout,
+            slowest: AtomicU64::new(0),
+            proposal: Mutex::default(),
+            holds: Mutex::default(),
+        })))
     }
 
     pub(crate) fn wrong_number(count: usize) -> Error {
@@ -125,8 +128,8 @@ impl Quorum {
         Error::invalid("nodes", message).with("count", count.to_string())
     }
 
-    /// Runs steps that are decided by counting; one batch for each node.
-    async fn count(&self, batch: &[Step], batches: Vec<Arc<[Step]>>) -> Vec<Answer> {
+    /// Carries out steps that are decided by counting, in one batch for each node.
+    async fn count(&self, batch: &[Step]) -> Vec<Answer> {
         let voters = &self.0;
         let sent = voters.runtime.now();
         // The same replies answer all: the shortest lease gains nothing by giving up early, the others lose. It is asked for
@@ -136,80 +139,61 @@ impl Quorum {
             _ => None,
         });
         let patience = voters.patience(leases.max().unwrap_or(voters.max_ttl));
-        let mut tallies: Vec<Tally> = batch.iter().map(|_| Tally::default()).collect();
-        let mut fanout = Fanout::send(voters, batches, patience);
-        while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, voters)) {
-            let Some((node, sent, answers)) = fanout.next().await else { break };
-            // A node that certainly has nothing to free was not told to.
-            let mut told = sent.iter().zip(answers).peekable();
+        let mut fanout = self.send(batch, patience);
+        let mut tallies: Vec<_> = batch.iter().map(|_| Tally::of(voters.nodes.len())).collect();
+        let decided = |tallies: &[Tally]| {
+            batch.iter().zip(tallies).all(|(step, tally)| tally.is_decided(&step.action))
+        };
+        while !decided(&tallies) {
+            let Some((node, told, answers)) = fanout.next().await else { break };
+            let mut told = told.iter().zip(answers).peekable();
             for (step, tally) in batch.iter().zip(&mut tallies) {
-                if told.peek().is_some_and(|(sent, _)| sent.owner == step.owner)
-                    && let Some((_, answer)) = told.next()
-                {
+                if let Some((_, answer)) = told.next_if(|(told, _)| told.owner == step.owner) {
                     tally.count(node, answer);
                 }
             }
         }
         voters.took(voters.runtime.now().since(sent));
         drop(fanout);
-        let tallies = batch.iter().zip(tallies);
-        tallies.map(|(step, tally)| tally.outcome(voters, step, sent)).collect()
-    }
-
-    async fn counted(&self, batch: Vec<Step>) -> Vec<Answer> {
-        let voters = &self.0;
-        let asked = batch.len();
-        let mut batch = batch;
-        let leaves = |step: &&Step| matches!(step.action, Action::Leave { .. });
-        // What was registered for whoever gives up goes with it.
-        let more = batch.iter().filter(leaves).filter_map(|step| voters.waiting.lock().left(step));
-        let more: Vec<Step> = more.collect();
-        batch.extend(more);
-        let mut same: Option<Arc<[Step]>> = None;
-        let ends: Vec<(NodeSet, NodeSet)> = batch
-            .iter()
-            .map(|step| match step.action {
-                Action::Free { .. } => voters.give_up(step.owner, true),
-                Action::Leave { .. } => voters.give_up(step.owner, false),
-                _ => Default::default(),
-            })
-            .collect();
-        let tombstone = Some(voters.max_ttl.max(TOMBSTONE_LIFE));
-        let batches = (0..voters.nodes.len()).map(|node| {
-            if ends.iter().all(|(doubtful, unasked)| !doubtful.has(node) && !unasked.has(node)) {
-                return same.get_or_insert_with(|| batch.clone().into()).clone();
-            }
-            let told = batch.iter().zip(&ends).filter_map(|(step, (doubtful, unasked))| {
-                let frees = matches!(step.action, Action::Free { .. });
-                match frees {
-                    true if doubtful.has(node) => {
-                        Some(Step { action: Action::Leave { tombstone }, ..step.clone() })
+        let answer = |(step, tally): (&Step, &Tally)| {
+            let answer = tally.outcome(&step.action);
+            if let Action::Renew { .. } = step.action {
+                match &answer {
+                    Ok(Outcome::Gone) => {
+                        voters.gone(step);
+                        return answer;
                     }
-                    true if unasked.has(node) => None,
-                    _ => Some(step.clone()),
+                    Ok(_) => voters.renewed(step.owner, sent, tally.left()),
+                    Err(_) => {}
                 }
-            });
-            told.collect()
-        });
-        let batches = batches.collect();
-        let mut answers = self.count(&batch, batches).await;
-        answers.truncate(asked);
-        for (step, answer) in batch.iter().zip(&answers) {
-            if matches!(answer, Ok(Outcome::Gone)) {
-                voters.gone(step);
+                tally.gone().for_each(|node| voters.heal(node, step));
             }
-        }
-        answers
+            answer
+        };
+        batch.iter().zip(&tallies).map(answer).collect()
     }
 
-    /// A Take; `after` a Free of the same lock, whoever was told of that is let pass first.
-    async fn take(&self, step: &Step, take: &Take, after: bool) -> Answer {
-        if after {
-            let voters = &self.0;
-            let pause = voters.round_trip() * 4;
-            voters.runtime.sleep_until(voters.runtime.now() + pause.min(take.ttl / 8)).await;
-        }
-        vote::take(&self.0, step, take).await
+    /// The steps for each node: all, but that the end of a hold is told by what the node keeps of it.
+    fn send(&self, batch: &[Step], patience: Duration) -> Fanout {
+        let voters = &self.0;
+        let ends = |step: &&Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
+        let hold = |step: &Step| Some((step.owner, voters.ended(step.owner)?));
+        let ended: BTreeMap<_, _> = batch.iter().filter(ends).filter_map(hold).collect();
+        let told = |node| {
+            let steps = batch.iter().filter_map(|step| match ended.get(&step.owner) {
+                Some(kept) => voters.end_on(step, kept.of(node)),
+                None => Some(step.clone()),
+            });
+            steps.collect()
+        };
+        let batches = if ended.is_empty() {
+            vec![batch.into(); voters.nodes.len()]
+        } else {
+            (0..voters.nodes.len()).map(told).collect()
+        };
+        let mut fanout = Fanout::send(voters, batches, patience);
+        fanout.ended = ended;
+        fanout
     }
 }
 
@@ -225,35 +209,38 @@ impl LeaseStore for Quorum {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        let voters = &self.0;
         // The plainest first: it is what most acquires are.
-        if let [step @ Step { action: Action::Take(take), .. }] = batch {
-            return vec![self.take(step, take, false).await];
+        if let [step @ Step { action: Action::Take(take), .. }] = batch
+            && voters.refusal(step).is_none()
+        {
+            return vec![vote::take(voters, step, take).await];
         }
         let counts = |step: &&Step| {
             !matches!(step.action, Action::Take(_) | Action::Refresh { .. })
-                && self.0.refuses(step).is_none()
+                && voters.refusal(step).is_none()
         };
         let counted: Vec<Step> = batch.iter().filter(counts).cloned().collect();
-        let takes = batch.iter().filter_map(|step| {
-            let Action::Take(take) = &step.action else { return None };
+        let counted = if counted.is_empty() { Vec::new() } else { self.count(&counted).await };
+        let mut counted = counted.into_iter();
+        let mut answers = Vec::with_capacity(batch.len());
+        for step in batch {
             let frees = |other: &Step| {
-                other.lock == step.lock
-                    && matches!(other.action, Action::Free { .. } | Action::Leave { .. })
+                other.lock == step.lock && matches!(other.action, Action::Free { .. })
             };
-            Some(self.take(step, take, batch.iter().any(frees)))
-        });
-        let counting =
-            async { if counted.is_empty() { Vec::new() } else { self.counted(counted).await } };
-        let (counted, takes) = join(counting, join_all(takes)).await;
-        let (mut counted, mut takes) = (counted.into_iter(), takes.into_iter());
-        let answer = |step: &Step| match step.action {
-            Action::Take(_) => takes.next(),
-            // There are no tickets: whoever waits asks anew.
-            Action::Refresh { .. } => Some(Ok(self.0.waiting.lock().asks_again(step))),
-            _ => self.0.refuses(step).map(Err).or_else(|| counted.next()),
-        };
-        let missing = || Err(Failure::unknown(Error::internal("a step was not answered")));
-        batch.iter().map(answer).map(|answer| answer.unwrap_or_else(missing)).collect()
+            answers.push(match (&step.action, voters.refusal(step)) {
+                (_, Some(refused)) => Err(refused),
+                // Who gives a lock back asks for it as late as the others who wait, or they would never meet it free.
+                (Action::Take(take), _) if take.wait && batch.iter().any(frees) => {
+                    Ok(Outcome::Held { left: None })
+                }
+                (Action::Take(take), _) => vote::take(voters, step, take).await,
+                // There are no tickets.
+                (Action::Refresh { .. }, _) => Ok(Outcome::Gone),
+                _ => counted.next().unwrap_or_else(|| Err(unanswered())),
+            });
+        }
+        answers
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
@@ -261,22 +248,14 @@ impl LeaseStore for Quorum {
         let listening = voters.nodes.iter().enumerate().map(|(number, node)| {
             let (voters, sink) = (Arc::downgrade(voters), sink.clone());
             let heard = move |notice| {
-                let Some(voters) = voters.upgrade() else { return };
-                match notice {
-                    Notice::Open { owner } => {
-                        let owners = voters.waiting.lock().told(owner);
-                        for owner in owners {
-                            sink(Notice::Open { owner });
-                        }
-                    }
-                    // No node of a quorum hands over, and what one has lost the others may keep.
-                    Notice::Granted { .. } | Notice::Gone { .. } => {}
-                    Notice::Gap => {
-                        voters.nodes[number].news.notify(usize::MAX);
-                        sink(notice);
-                    }
-                    Notice::Look => sink(notice),
+                // No node of a quorum hands over, and what one has lost the others may keep.
+                let (Notice::Gap | Notice::Look) = notice else { return };
+                if notice == Notice::Gap
+                    && let Some(voters) = voters.upgrade()
+                {
+                    voters.nodes[number].back.end();
                 }
+                sink(notice);
             };
             node.store.listen(Arc::new(heard))
         });
@@ -291,7 +270,7 @@ impl LeaseStore for Quorum {
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         let voters = &self.0;
         let asked = join_all(voters.nodes.iter().map(|node| node.store.names(prefix))).await;
-        let (mut names, mut answered) = (std::collections::BTreeSet::new(), 0);
+        let (mut names, mut answered) = (BTreeSet::new(), 0);
         let mut failure = None;
         for result in asked {
             match result {
@@ -309,15 +288,68 @@ impl LeaseStore for Quorum {
     }
 
     async fn close(&self) {
-        let voters = &self.0;
-        // Who was late to hear that its vote is lost had itself registered when it had given up already.
-        let registered: Arc<[Step]> = voters.waiting.lock().all_left().into();
-        if !registered.is_empty() {
-            let mut fanout = Fanout::send(voters, vec![registered; voters.nodes.len()], LAST);
-            while fanout.next().await.is_some() {}
-        }
-        join_all(voters.nodes.iter().map(|node| node.store.close())).await;
+        join_all(self.0.nodes.iter().map(|node| node.store.close())).await;
     }
+}
+
+/// So long a node is always waited for, where `timeout` and lease allow it: servers stumble.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The nodes, and what this client knows of them.
+struct Voters {
+    nodes: Vec<Arc<Node>>,
+    runtime: RuntimeHandle,
+    max_ttl: Duration,
+    timeout: Duration,
+    /// How long the slowest decision of late took, in nanoseconds; 0 before the first.
+    slowest: AtomicU64,
+    proposal: Mutex<Proposal>,
+    holds: Mutex<BTreeMap<OwnerId, QuorumHold>>,
+}
+
+impl Voters {
+    fn majority(&self) -> usize {
+        majority_of(self.nodes.len())
+    }
+
+    /// How long the slower nodes are waited for, by somebody who asks for a lease of `ttl`. A way that is long grants no
+    /// lock to who is too impatient for it, so what ran out of patience counts as slow, too.
+    fn patience(&self, ttl: Duration) -> Duration {
+        let slowest = self.slowest.load(Ordering::Relaxed);
+        let grown = if slowest == 0 { self.timeout } else { Duration::from_nanos(slowest) * 4 };
+        grown.max(PATIENCE).min(self.timeout).min(ttl / 4)
+    }
+
+    /// A decision took so long.
+    fn took(&self, time: Duration) {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let slowest = self.slowest.load(Ordering::Relaxed);
+        self.slowest.store((slowest - slowest / 8).max(time).max(1), Ordering::Relaxed);
+    }
+
+    /// Why a step cannot be carried out on a quorum, if it cannot.
+    fn refusal(&self, step: &Step) -> Option<Failure> {
+        let ttl = match &step.action {
+            Action::Take(take) if take.mode == Mode::Permit => {
+                return Some(Failure::refused(no_permits()));
+            }
+            Action::Take(Take { ttl, .. }) | Action::Renew { ttl } | Action::Refresh { ttl } => {
+                *ttl
+            }
+            _ => return None,
+        };
+        (ttl > self.max_ttl).then(|| {
+            let most = self.max_ttl.as_secs_f64();
+            let message = format!(
+                "on a quorum a lease is at most `max_ttl` long, {most} s; ask for less, or set `max_ttl` for all clients"
+            );
+            Failure::refused(Error::invalid("ttl", message))
+        })
+    }
+}
+
+fn unanswered() -> Failure {
+    Failure::unknown(Error::internal("a step was not answered"))
 }
 
 /// Permits are counted by each node for itself: five nodes with two permits each are ten, a majority is three of them.
@@ -328,18 +360,18 @@ fn no_permits() -> Error {
 
 /// More than a minority is away. Where so many fail for good that there is no majority without them, and all in the same
 /// way, asking again is in vain, and that is the error.
-fn no_majority(voters: &Voters, failures: &[(usize, Error)]) -> Error {
-    let (of, needed) = (voters.nodes.len(), voters.majority());
-    let lasting = failures.iter().find(|(_, error)| {
-        let same = |(_, other): &&(usize, Error)| other.code() == error.code();
-        !error.retryable() && failures.iter().filter(same).count() > of - needed
+fn no_majority(tally: &Tally) -> Error {
+    let (of, needed) = (tally.nodes(), tally.majority);
+    let lasting = tally.failures().find(|(_, error)| {
+        let same = |(_, other): &(usize, &Error)| other.code() == error.code();
+        !error.retryable() && tally.failures().filter(same).count() > of - needed
     });
     if let Some((node, error)) = lasting {
         return error.clone().with("node", format!("{} of {of}", node + 1));
     }
     let message = format!("fewer than {needed} of the quorum's {of} nodes answer");
     let error = Error::new(Code::Unavailable, message);
-    match failures.last() {
+    match tally.failures().last() {
         Some((_, failure)) => {
             error.with("node", failure.message().to_owned()).with_source(failure.clone())
         }

@@ -1,183 +1,119 @@
-//! A Take on a quorum: the vote, the token, and what becomes of a vote that was not won.
+//! A Take on a quorum: the vote, the token, and the return of a vote that was not won.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::fanout::Fanout;
-use super::no_majority;
-use super::node_set::NodeSet;
-use super::stragglers::Stragglers;
-use super::tally::kept;
-use super::voters::{QuorumHold, Voters};
-use super::waiters::queued;
+use super::holds::{Kept, KeptByNode, QuorumHold};
+use super::tally::Tally;
+use super::{Voters, no_majority};
 use crate::engine::deadline;
 use crate::error::{Code, Error};
 use crate::fence::Token;
-use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{
-    Action, Answer, Applied, Failure, Instant, Kind, LockState, Outcome, Step, Take, Vote,
-};
+use crate::port::{Action, Answer, Failure, Instant, LockState, Outcome, Step, Take, Vote};
 
-/// How the nodes voted.
-#[derive(Default)]
-struct Votes {
-    /// The nodes that granted, with the token and the time left there.
-    granted: Vec<(usize, Token, Duration)>,
-    /// The fewest tokens that one of them drew.
-    drawn: Option<u32>,
-    /// The times left of others' holds.
-    held: Vec<Option<Duration>>,
-    recovering: Vec<Duration>,
-    conflicts: Vec<Kind>,
-    tombstoned: usize,
-    failures: Vec<(usize, Error)>,
-    /// Nodes that may have granted, or may yet, for all that is known.
-    doubtful: NodeSet,
-    /// Whom the question certainly did not reach.
-    unasked: NodeSet,
-}
-
-impl Votes {
-    fn count(&mut self, node: usize, answer: Option<Answer>) {
-        match answer {
-            Some(Ok(Outcome::Granted { token, left, drawn })) => {
-                self.granted.push((node, token, left));
-                self.drawn = Some(self.drawn.map_or(drawn, |least| least.min(drawn)));
-            }
-            Some(Ok(Outcome::Held { left })) => self.held.push(left),
-            Some(Ok(Outcome::Recovering { left })) => self.recovering.push(left),
-            Some(Ok(Outcome::Conflict { kind })) => self.conflicts.push(kind),
-            Some(Ok(Outcome::Gone)) => self.tombstoned += 1,
-            Some(Ok(_)) | None => {
-                self.doubtful.add(node);
-                self.failures
-                    .push((node, Error::internal("a node answered a vote with something else")));
-            }
-            Some(Err(failure)) => {
-                let reached = failure.applied == Applied::Unknown;
-                if reached { &mut self.doubtful } else { &mut self.unasked }.add(node);
-                self.failures.push((node, failure.error));
-            }
-        }
-    }
-
-    /// Nodes that said who has the lock, or that it may be had.
-    fn heard(&self) -> usize {
-        self.granted.len() + self.held.len() + self.conflicts.len()
-    }
-
-    /// Whether no further answer can change the outcome, nor what is said of it: that a majority does not answer is only known
-    /// once those that do have answered.
-    fn are_decided(&self, nodes: usize, majority: usize) -> bool {
-        let refused =
-            self.held.len() + self.conflicts.len() + self.tombstoned + self.recovering.len();
-        let lost = refused + self.failures.len() > nodes - majority;
-        let known = self.heard() >= majority || self.tombstoned > nodes - majority;
-        self.granted.len() >= majority || lost && known
-    }
-
-    fn token(&self) -> Token {
-        self.granted.iter().map(|(_, token, _)| *token).max().unwrap_or_default()
-    }
-}
-
-/// Asks all nodes for the lock.
+/// Asks all nodes for the lock, once.
 pub(super) async fn take(voters: &Arc<Voters>, step: &Step, take: &Take) -> Answer {
-    if let Some(refused) = voters.refuses(step) {
-        return Err(refused);
-    }
-    let (nodes, majority) = (voters.nodes.len(), voters.majority());
+    let nodes = voters.nodes.len();
     let sent = voters.runtime.now();
     let proposed = voters.proposal.lock().make(sent, take.floor);
-    let asked = Take { wait: false, floor: proposed, ..take.clone() };
-    let batch: Arc<[Step]> = Arc::new([vote(voters, step, asked, false)]);
-    let mut fanout = Fanout::send(voters, vec![batch; nodes], voters.patience(take.ttl));
-    let mut votes = Votes::default();
-    while !votes.are_decided(nodes, majority) {
+    let action = Action::Take(voting(voters, take, proposed, false));
+    let batch: Arc<[Step]> = Arc::new([Step { action, ..step.clone() }]);
+    let mut fanout = Fanout::send(voters, vec![batch.clone(); nodes], voters.patience(take.ttl));
+    let mut tally = Tally::of(nodes);
+    while !tally.is_decided(&batch[0].action) {
         let Some((node, _, mut answers)) = fanout.next().await else { break };
-        votes.count(node, answers.pop());
+        tally.count(node, answers.pop().unwrap_or_else(|| Err(super::unanswered())));
     }
     voters.took(voters.runtime.now().since(sent));
-    let drawn = votes.drawn.unwrap_or(1);
-    let take = &Take { block: drawn, ..take.clone() };
-    if votes.granted.len() >= majority && agree(voters, step, take, &votes, (sent, proposed)).await
-    {
-        let token = votes.token();
-        let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
-        let held = QuorumHold {
-            take: Take { floor: top(token, take), ..take.clone() },
-            until: deadline(sent, left),
-            stragglers: Stragglers::new(fanout.awaited().collect()),
-            doubtful: votes.doubtful,
-            unasked: votes.unasked,
-            freed: false,
-        };
-        voters.holds(step.owner, held);
-        let more = voters.waiting.lock().won(step, take.mode.is_exclusive());
-        if let Some(step) = more {
-            tell_all(voters, step);
-        }
+    let drawn = tally.drawn();
+    // The last of the tokens drawn with the first.
+    let newest = Token::new(tally.token().get() + u64::from(drawn.max(1)) - 1);
+    let take = Take { block: drawn, ..voting(voters, take, newest, false) };
+    if tally.is_granted() && agree(voters, step, &take, &tally, (sent, proposed)).await {
+        let (token, left) = (tally.token(), tally.left());
+        let kept = KeptByNode::new(tally.kept());
+        fanout.won = Some(kept.clone());
+        let hold = QuorumHold { take, until: deadline(sent, left), kept };
+        voters.holds.lock().insert(step.owner, hold);
         return Ok(Outcome::Granted { token, left, drawn });
     }
-    // What is granted late is given back when it is known.
     drop(fanout);
-    lost(voters, step, take, votes).await
+    give_back(voters, step, &tally).await;
+    lost(&tally)
 }
 
-fn vote(voters: &Voters, step: &Step, take: Take, again: bool) -> Step {
-    let action = Action::Vote(Vote { take, aged: voters.max_ttl, again });
-    Step { action, ..step.clone() }
+/// The Take that a node of the quorum is sent.
+fn voting(voters: &Voters, take: &Take, floor: Token, again: bool) -> Take {
+    let vote = Some(Vote { aged: voters.max_ttl, again });
+    Take { wait: false, floor, vote, ..take.clone() }
 }
 
-/// The last of the tokens drawn with the first.
-fn top(token: Token, take: &Take) -> Token {
-    Token::new(token.get() + u64::from(take.block.max(1)) - 1)
-}
-
-/// A step whose answer nobody waits for.
-fn tell_all(voters: &Arc<Voters>, step: Step) {
-    let step: Arc<[Step]> = Arc::new([step]);
-    drop(Fanout::send(voters, vec![step; voters.nodes.len()], Duration::ZERO));
-}
-
-/// Whether a majority keeps a counter not below the token, so that the next majority cannot draw a lower one. Where the
+/// Whether a majority keeps a counter not below the newest token, so that the next majority cannot draw a lower one. Where the
 /// nodes answered different ones, it is written to those that lag, while they keep the hold.
 async fn agree(
     voters: &Arc<Voters>,
     step: &Step,
     take: &Take,
-    votes: &Votes,
+    tally: &Tally,
     (sent, proposed): (Instant, Token),
 ) -> bool {
-    let token = votes.token();
-    if votes.granted.iter().all(|(_, own, _)| *own == token) {
+    let token = tally.token();
+    if tally.granted().all(|(_, own, _)| own == token) {
         return true;
     }
     // What the nodes answer is one more than what was proposed.
     voters.proposal.lock().missed(Token::new(proposed.get() + 1), token, sent);
-    let lagging = |(node, own, _): &(usize, Token, Duration)| (*own < token).then_some(*node);
-    let lagging: Vec<usize> = votes.granted.iter().filter_map(lagging).collect();
-    let mut stored = votes.granted.len() - lagging.len();
-    if stored >= voters.majority() {
+    let lagging = |node| tally.granted().any(|(other, own, _)| other == node && own < token);
+    let mut stored = tally.granted().filter(|(_, own, _)| *own == token).count();
+    if stored >= tally.majority {
         return true;
     }
-    let floor = top(token, take);
-    let raise = vote(voters, step, Take { wait: false, floor, ..take.clone() }, true);
-    let look = Step { action: Action::Read, ..step.clone() };
-    let raise: Arc<[Step]> = Arc::new([raise, look]);
-    let nothing: Arc<[Step]> = Arc::new([]);
-    let batch = |node| if lagging.contains(&node) { &raise } else { &nothing };
-    let batches = (0..voters.nodes.len()).map(batch).cloned().collect();
+    let raise = Action::Take(voting(voters, take, take.floor, true));
+    let raise = [raise, Action::Read].map(|action| Step { action, ..step.clone() });
+    let (raise, nothing): (Arc<[Step]>, Arc<[Step]>) = (Arc::new(raise), Arc::new([]));
+    let batch = |node| if lagging(node) { raise.clone() } else { nothing.clone() };
+    let batches = (0..voters.nodes.len()).map(batch).collect();
     let mut fanout = Fanout::send(voters, batches, voters.patience(take.ttl));
-    while stored < voters.majority() {
+    while stored < tally.majority {
         let Some((.., answers)) = fanout.next().await else { return false };
         if let [Ok(Outcome::Granted { .. }), Ok(Outcome::State(LockState { last, .. }))] =
             answers[..]
         {
-            stored += usize::from(last >= floor);
+            stored += usize::from(last >= take.floor);
         }
     }
     true
+}
+
+/// Gives back what a lost vote was granted, on every node that may have granted it. That is sent, and seen to in the background;
+/// so is what is granted late.
+async fn give_back(voters: &Arc<Voters>, step: &Step, tally: &Tally) {
+    let leave = Step { action: Action::Leave { tombstone: None }, ..step.clone() };
+    let batch = |kept| match kept {
+        Kept::Asked => Arc::from([]),
+        kept => voters.end_on(&leave, kept).into_iter().collect(),
+    };
+    let batches = tally.kept().into_iter().map(batch).collect();
+    Fanout::send(voters, batches, Duration::ZERO).sent().await;
+}
+
+/// The answer of a vote that was not won.
+fn lost(tally: &Tally) -> Answer {
+    if let Some(kind) = tally.conflict() {
+        return Ok(Outcome::Conflict { kind });
+    }
+    if tally.is_gone() {
+        return Ok(Outcome::Gone);
+    }
+    if tally.is_known() {
+        return Ok(Outcome::Held { left: tally.held() });
+    }
+    // Nothing is left of it, or that is seen to.
+    Err(Failure::refused(match tally.recovering() {
+        Some(left) if tally.failures().next().is_none() => recovering_nodes(left),
+        _ => no_majority(tally),
+    }))
 }
 
 /// Too many nodes have kept their data for too short a time.
@@ -189,92 +125,32 @@ fn recovering_nodes(left: Duration) -> Error {
     Error::new(Code::Unavailable, message)
 }
 
-/// The vote was not won: what was granted is given back, and whoever waits is told when it is worth asking again.
-async fn lost(voters: &Arc<Voters>, step: &Step, take: &Take, votes: Votes) -> Answer {
-    let (nodes, majority) = (voters.nodes.len(), voters.majority());
-    if votes.conflicts.len() > nodes - majority {
-        let kind = votes.conflicts[0];
-        give_back(voters, step, &votes, None, take).await;
-        return Ok(Outcome::Conflict { kind });
-    }
-    if votes.tombstoned > nodes - majority {
-        return Ok(Outcome::Gone);
-    }
-    if votes.heard() < majority {
-        let recovering = votes.recovering.iter().min().copied();
-        voters.waiting.lock().left(step).into_iter().for_each(|step| tell_all(voters, step));
-        give_back(voters, step, &votes, None, take).await;
-        return Err(Failure::refused(match recovering {
-            Some(left) if votes.failures.is_empty() => recovering_nodes(left),
-            _ => no_majority(voters, &votes.failures),
-        }));
-    }
-    let mut ends = votes.held.clone();
-    ends.sort_unstable_by_key(|left| left.unwrap_or(Duration::MAX));
-    // So many of the others' holds have to end before a majority is free.
-    let more = majority.saturating_sub(votes.granted.len()).saturating_sub(1);
-    let left = ends.get(more).or(ends.last()).copied().unwrap_or(Some(Duration::ZERO));
-    if !take.wait {
-        give_back(voters, step, &votes, None, take).await;
-        return Ok(Outcome::Held { left });
-    }
-    let split = votes.held.len() < majority;
-    let id = voters.waiting.lock().wait(step, &voters.runtime);
-    let watch = Step {
-        owner: id,
-        action: Action::Watch { mode: take.mode, info: take.info.clone() },
-        ..step.clone()
-    };
-    let (free, ahead, foreign) = give_back(voters, step, &votes, Some(watch), take).await;
-    let splits = voters.waiting.lock().splits(&step.lock, split);
-    let longest = voters.round_trip().max(Duration::from_micros(200)) * (4 << splits.min(6));
-    let rest = voters.jitter(longest.min(take.ttl / 4));
-    if free {
-        return Ok(queued(Some(rest), 0, false));
-    }
-    Ok(queued(left.map(|left| left + rest), ahead, foreign))
-}
+/// Room for the way of the first request after a clock was met, in microseconds.
+const ROOM: u64 = 1000;
+/// The most that the clocks may have drifted apart since.
+const DRIFT: Duration = Duration::from_millis(50);
 
-/// Gives back what a lost vote was granted, on every node that may have granted it, and has `watch` registered.
-/// Whether a majority is free now, how many are told before us, and whether nobody would tell.
-async fn give_back(
-    voters: &Arc<Voters>,
-    step: &Step,
-    votes: &Votes,
-    watch: Option<Step>,
-    take: &Take,
-) -> (bool, u32, bool) {
-    let tombstone = Some(take.ttl.max(TOMBSTONE_LIFE));
-    let leave = |tombstone| Step { action: Action::Leave { tombstone }, ..step.clone() };
-    let granted = |node: usize| votes.granted.iter().any(|(granted, ..)| *granted == node);
-    let batches: Vec<Arc<[Step]>> = (0..voters.nodes.len())
-        .map(|node| {
-            let cleanup = if votes.doubtful.has(node) {
-                Some(leave(tombstone))
-            } else {
-                granted(node).then(|| leave(None))
-            };
-            cleanup.into_iter().chain(watch.clone()).collect()
-        })
-        .collect();
-    let mut fanout = Fanout::send(voters, batches, voters.patience(take.ttl));
-    let (mut free, mut answered, mut first, mut foreigners) = (0, 0, u32::MAX, false);
-    if watch.is_none() {
-        // Sent, and seen to in the background.
-        fanout.sent().await;
-        return (false, 0, false);
+/// The token a Take proposes, so that all nodes store the same one and nothing has to be written back: the time that the
+/// fastest clock among the nodes shows, as far as known. Without a counter a node's token is its clock.
+#[derive(Default)]
+pub(super) struct Proposal(Option<(Token, Instant)>);
+
+impl Proposal {
+    /// The token to propose now, at least `floor`.
+    fn make(&self, now: Instant, floor: Token) -> Token {
+        let Some((token, at)) = self.0 else { return floor };
+        let since = now.since(at);
+        let passed = since + (since / 8192).min(DRIFT);
+        let passed = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX >> 1);
+        floor.max(Token::new(token.get() + passed))
     }
-    while answered < voters.majority() {
-        let Some((.., mut answers)) = fanout.next().await else { break };
-        match answers.pop() {
-            Some(Ok(Outcome::Queued { ahead, foreign, .. })) => {
-                first = first.min(ahead);
-                foreigners |= foreign;
-            }
-            Some(Ok(_)) => free += 1,
-            _ => continue,
+
+    /// The nodes did not agree on what was proposed at `sent`: one of them answered more.
+    fn missed(&mut self, proposed: Token, answered: Token, sent: Instant) {
+        if self.0.is_none() {
+            self.0 = Some((Token::new(answered.get() + ROOM), sent));
+        } else if answered > proposed {
+            self.0 = Some((answered, sent));
         }
-        answered += 1;
     }
-    (free >= voters.majority(), if first == u32::MAX { 0 } else { first }, foreigners)
 }

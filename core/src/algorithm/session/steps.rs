@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::session_lease::{doubt, no_votes, too_long};
+use super::super::session_lease::{doubt, refusal};
 use super::attempt::Ask;
 use super::own::{Own, Stage};
 use super::shared::Shared;
@@ -15,7 +15,7 @@ use crate::port::{
 
 impl<S: SessionStore> Shared<S> {
     pub(super) async fn step(self: &Arc<Self>, step: &Step) -> Answer {
-        if let Some(failure) = too_long(&step.action, self.ttl) {
+        if let Some(failure) = refusal(&step.action, self.ttl) {
             return Err(failure);
         }
         match &step.action {
@@ -23,18 +23,13 @@ impl<S: SessionStore> Shared<S> {
             Action::Refresh { ttl } => self.refresh(step.owner, *ttl).await,
             Action::Renew { ttl } => self.renew(step.owner, *ttl),
             Action::Free { .. } | Action::Leave { .. } => self.remove(step.owner).await,
-            Action::Read | Action::Peek => {
+            Action::Read => {
                 let (_, session) = self.main().await.map_err(Failure::refused)?;
-                let mut state = self.store.state(&session, &step.lock).await?;
-                if step.action == Action::Peek {
-                    state.holders.truncate(1);
-                    state.waiters.clear();
-                }
+                let state = self.store.state(&session, &step.lock).await?;
                 Ok(Outcome::State(state))
             }
             // No look tells an owner id.
             Action::Break => Ok(Outcome::Gone),
-            Action::Vote(_) | Action::Watch { .. } => Err(no_votes()),
         }
     }
 

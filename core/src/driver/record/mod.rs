@@ -5,7 +5,6 @@
 
 mod holder;
 mod step;
-mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,14 +14,15 @@ use serde::{Deserialize, Serialize};
 
 pub use self::holder::{Holder, Ticket};
 use self::holder::{admits, left};
-pub use self::watch::Watcher;
 use crate::driver::numbers;
 use crate::fence::Token;
 use crate::port::limits::{
     COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, SERVED_AT_ONCE, TICKET_LIFE, TOKEN_LEAD,
     UNREACHABLE_AFTER,
 };
-use crate::port::{Action, Answer, Failure, Kind, LockState, Mode, Notice, Outcome, OwnerId, Step};
+use crate::port::{
+    Action, Answer, Failure, Kind, LockState, Mode, Notice, Outcome, OwnerId, Step, Take,
+};
 
 /// Everything a store keeps of one lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,9 +45,6 @@ pub struct Record {
     pub longest: u64,
     /// Since when the lock is open to whoever comes first.
     pub open_since: Option<u64>,
-    /// Those to notify when the lock is given back: attempts on a quorum, in order of arrival.
-    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    pub watchers: VecDeque<Watcher>,
 }
 
 /// The inputs of a step besides the record, and the notices that it wants to send.
@@ -95,10 +92,12 @@ impl Record {
     /// Carries one step out.
     pub fn apply(&mut self, step: &Step, scene: &mut Scene<'_>) -> Outcome {
         let owner = step.owner;
-        if let Action::Vote(vote) = &step.action
-            && let Some(left) = vote.recovery(scene)
-        {
-            return Outcome::Recovering { left };
+        if let Action::Take(Take { vote: Some(vote), .. }) = &step.action {
+            // The node may have lost its data too short a time ago.
+            let votes_from = scene.born + micros(vote.aged);
+            if scene.now < votes_from {
+                return Outcome::Recovering { left: left(votes_from, scene.now) };
+            }
         }
         if !step.action.only_looks() {
             self.expire(scene.now);
@@ -112,15 +111,7 @@ impl Record {
         }
         match &step.action {
             Action::Read => Outcome::State(self.view(scene.now)),
-            Action::Peek => {
-                let mut state = self.view(scene.now);
-                state.holders.truncate(1);
-                state.waiters.clear();
-                Outcome::State(state)
-            }
-            Action::Take(take) => self.take(owner, take, TOKEN_LEAD, scene),
-            Action::Vote(vote) => self.vote(owner, vote, scene),
-            Action::Watch { mode, info } => self.watch(owner, *mode, info, scene),
+            Action::Take(take) => self.take(owner, take, scene),
             Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
             Action::Renew { ttl } => {
                 self.settle(owner, scene);
@@ -152,7 +143,7 @@ impl Record {
     /// Why this step is not to be applied: it would draw a token where none is left.
     fn refusal(&self, step: &Step, now: u64) -> Option<Failure> {
         let draws = match &step.action {
-            Action::Take(_) | Action::Vote(_) | Action::Refresh { .. } => {
+            Action::Take(_) | Action::Refresh { .. } => {
                 self.holders.iter().all(|holder| holder.owner != step.owner)
             }
             _ => false,
@@ -196,11 +187,7 @@ impl Record {
         let held = self.holders.iter().map(|holder| holder.ends).max();
         let queued = self.tickets.iter().map(|ticket| ticket.refreshed + micros(TICKET_LIFE)).max();
         let tombstones = self.tombstones.values().copied().max();
-        let told = self.watchers.iter().map(|watcher| watcher.refreshed + micros(TICKET_LIFE));
-        [held, queued, tombstones, told.max()]
-            .into_iter()
-            .flatten()
-            .fold(self.counter_until, u64::max)
+        [held, queued, tombstones].into_iter().flatten().fold(self.counter_until, u64::max)
     }
 
     /// The holder of a mutex; of other kinds, whoever was granted first.
@@ -215,7 +202,7 @@ impl Record {
     /// A step that comes for another kind of lock finds nothing of its own.
     fn of_another_kind(&mut self, step: &Step, now: u64) -> Outcome {
         match &step.action {
-            Action::Take(_) | Action::Vote(_) if !self.tombstones.contains_key(&step.owner) => {
+            Action::Take(_) if !self.tombstones.contains_key(&step.owner) => {
                 Outcome::Conflict { kind: self.kind }
             }
             Action::Leave { tombstone: Some(life) } => {
@@ -347,9 +334,7 @@ impl Record {
         let mut holders: Vec<_> = holders.map(|holder| holder.view(now, most)).collect();
         holders.sort_by_key(|holder| holder.token);
         let live = self.tickets.iter().filter(|ticket| ticket.live(now));
-        let mut waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();
-        let watchers = self.watchers.iter().filter(|watcher| watcher.live(now));
-        waiters.extend(watchers.map(|watcher| watcher.view(now)));
+        let waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();
         let idle = holders.is_empty() && waiters.is_empty();
         LockState {
             kind: if idle { Kind::Mutex } else { self.kind },

@@ -5,19 +5,16 @@ use std::time::Duration;
 use super::holder::{Ticket, admits, left};
 use super::{Grant, Record, Scene, micros};
 use crate::fence::Token;
-use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES, TOKEN_LEAD};
+use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES, TOKEN_LEAD, VOTE_LEAD};
 use crate::port::{Notice, Outcome, OwnerId, Take};
 
 impl Record {
-    /// `lead` is how far ahead of the clock the tokens of a grant may reach.
-    pub(super) fn take(
-        &mut self,
-        owner: OwnerId,
-        take: &Take,
-        lead: Duration,
-        scene: &mut Scene<'_>,
-    ) -> Outcome {
+    pub(super) fn take(&mut self, owner: OwnerId, take: &Take, scene: &mut Scene<'_>) -> Outcome {
         let now = scene.now;
+        let holds = self.holders.iter().any(|holder| holder.owner == owner);
+        if take.vote.is_some_and(|vote| vote.again) && !holds {
+            return Outcome::Gone;
+        }
         if self.tombstones.contains_key(&owner) {
             return Outcome::Gone;
         }
@@ -46,6 +43,7 @@ impl Record {
             }
             let (mode, ttl, block) = (take.mode, micros(take.ttl), take.block);
             let info = take.info.clone();
+            let lead = if take.vote.is_some() { VOTE_LEAD } else { TOKEN_LEAD };
             let grant = Grant { owner, mode, ttl, asked: ttl, block, lead, info };
             let (token, drawn) = self.grant(grant, now);
             // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
@@ -125,9 +123,6 @@ impl Record {
             }
         }
         self.settle(owner, scene);
-        if mine {
-            self.call(scene);
-        }
         if mine { Outcome::Freed } else { Outcome::Gone }
     }
 
@@ -170,10 +165,6 @@ impl Record {
         self.settle(owner, scene);
         if head {
             self.tell_open(scene);
-        }
-        self.watchers.retain(|watcher| watcher.owner != owner);
-        if found {
-            self.call(scene);
         }
         if found { Outcome::Freed } else { Outcome::Gone }
     }

@@ -7,7 +7,7 @@ use redis::Cmd;
 use super::keys::BIRTH;
 use super::link::Live;
 use super::script::{Call, Script};
-use crate::port::{Action, Kind, Layout, Step};
+use crate::port::{Action, Kind, Layout, Step, Take};
 use crate::runtime::sync::Mutex;
 
 /// The script that maintains the mark.
@@ -29,8 +29,8 @@ impl DataAge {
     /// Whether it has to be seen to before these steps go out.
     pub(super) fn is_due(&self, batch: &[Step], live: &Arc<Live>) -> bool {
         let seen = || self.0.lock().as_ref().map(Weak::as_ptr);
-        batch.iter().any(|step| matches!(step.action, Action::Vote(_)))
-            && seen() != Some(Arc::as_ptr(live))
+        let votes = |step: &Step| matches!(step.action, Action::Take(Take { vote: Some(_), .. }));
+        batch.iter().any(votes) && seen() != Some(Arc::as_ptr(live))
     }
 
     /// Whether the server is a node of a quorum.

@@ -26,7 +26,7 @@
 //!
 //! On a node of a quorum there are also the field `v` (who is told when the lock is given back, packed: owner id, mode,
 //! channel, since, refreshed, info) and one key for all locks, the birth mark `fencelock:born`: the run of the server, and
-//! since when it has kept its data. A Vote costs a Take and a GET.
+//! since when it has kept its data. A vote costs a Take and a GET.
 //!
 //! A string that is neither is a foreign holder. If there is no string, the lock is free.
 //!

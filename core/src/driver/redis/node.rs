@@ -15,7 +15,7 @@ use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Script, Texts};
 use crate::error::{Error, Result};
-use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step};
+use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step, Take};
 
 /// A server that carries steps out.
 pub(super) struct Node {
@@ -215,7 +215,9 @@ impl Node {
             self.take_in(request, reply, &lack, &mut answers);
         }
         for (step, answer) in batch.iter().zip(&mut answers) {
-            if let (Action::Vote(vote), Ok(UNBORN)) = (&step.action, &*answer) {
+            if let (Action::Take(Take { vote: Some(vote), .. }), Ok(UNBORN)) =
+                (&step.action, &*answer)
+            {
                 self.data_age.gone();
                 *answer = Ok(Outcome::Recovering { left: vote.aged });
             }

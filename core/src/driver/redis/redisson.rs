@@ -57,7 +57,7 @@ pub(super) fn side_key(step: &Step) -> Option<String> {
         return None;
     }
     match &step.action {
-        Action::Read | Action::Peek => None,
+        Action::Read => None,
         _ if step.kind == Kind::Semaphore => Some(beside(step.lock.as_str(), "timeout")),
         Action::Take(Take { mode: Mode::Read, .. }) => {
             let suffix = format!("{}:0:rwlock_timeout:1", step.owner.hyphenated());

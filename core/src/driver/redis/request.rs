@@ -14,7 +14,7 @@ use super::renew_batch::{self, GROUP, Told, WORDS};
 use super::script::{Call, Form, Script, word};
 use crate::error::{Code, Error};
 use crate::fence::Token;
-use crate::port::{Action, Answer, Failure, Kind, Layout, LockKey, Outcome, Step, Take, Vote};
+use crate::port::{Action, Answer, Failure, Kind, Layout, LockKey, Outcome, Step, Take};
 
 /// One script call: a single step, or a run of renewals and refreshes.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +37,10 @@ impl<'a> Request<'a> {
                 (
                     // A client that frees a mutex and takes it anew sends one script instead of two.
                     Script(Call::Free, Kind::Mutex, layout),
-                    Some(Step { lock, kind: Kind::Mutex, action: Action::Take(_), .. }),
-                ) if *lock == step.lock => (Script(Call::Pass, Kind::Mutex, layout), 2),
+                    Some(Step { lock, kind: Kind::Mutex, action: Action::Take(take), .. }),
+                ) if *lock == step.lock && take.vote.is_none() => {
+                    (Script(Call::Pass, Kind::Mutex, layout), 2)
+                }
                 _ => (script, 1),
             };
             let (steps, rest) = batch.split_at(count);
@@ -56,8 +58,10 @@ impl<'a> Request<'a> {
 
     /// Why these steps are not one call, if they are none.
     pub(super) fn apart(steps: &[Step]) -> Option<Vec<Answer>> {
-        let mutex =
-            |step: &Step| step.kind == Kind::Mutex && matches!(step.action, Action::Take(_));
+        let mutex = |step: &Step| {
+            let plain = matches!(step.action, Action::Take(Take { vote: None, .. }));
+            step.kind == Kind::Mutex && plain
+        };
         let alike = |step: &Step| step.lock.layout() == steps[0].lock.layout();
         if steps.iter().all(|step| mutex(step) && alike(step)) {
             return None;
@@ -149,7 +153,7 @@ impl Request<'_> {
     fn brief(&self, number: i64) -> Answer {
         let step = &self.steps[self.steps.len() - 1];
         let outcome = match &step.action {
-            Action::Take(take) | Action::Vote(Vote { take, .. }) if number > word::LAST => {
+            Action::Take(take) if number > word::LAST => {
                 u64::try_from(number).ok().map(|token| Outcome::Granted {
                     token: Token::new(token),
                     left: take.ttl,
@@ -180,17 +184,15 @@ fn laid_out_as(lock: &LockKey) -> Layout {
 fn script_of(step: &Step) -> Script {
     let layout = laid_out_as(&step.lock);
     let call = match step.action {
-        Action::Take(_) => Call::Take,
-        Action::Vote(_) | Action::Watch { .. } => {
+        Action::Take(Take { vote: Some(_), .. }) => {
             debug_assert!(layout == Layout::Own, "a quorum speaks no dialect");
-            let call =
-                if matches!(step.action, Action::Vote(_)) { Call::Vote } else { Call::Watch };
-            return Script(call, step.kind, Layout::Own);
+            Call::Vote
         }
+        Action::Take(_) => Call::Take,
         Action::Free { .. } | Action::Break => Call::Free,
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::RenewBatch,
-        Action::Read | Action::Peek => return Script(Call::Look, Kind::Mutex, layout),
+        Action::Read => return Script(Call::Look, Kind::Mutex, layout),
     };
     Script(call, step.kind, layout)
 }
@@ -201,13 +203,6 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
     }
     match &step.action {
         Action::Take(take) => write_take(command, step.kind, take, channel, form),
-        Action::Vote(vote) => {
-            let take = Take { wait: false, ..vote.take.clone() };
-            write_take(command, step.kind, &take, channel, form);
-            let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
-            command.arg(aged).arg(u8::from(vote.again))
-        }
-        Action::Watch { mode, info } => command.arg(code::of_mode(*mode)).arg(channel).arg(&**info),
         Action::Free { open } => command.arg(u8::from(*open)),
         Action::Break => command.arg(0),
         Action::Leave { tombstone } => {
@@ -216,7 +211,6 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
         }
         // Those of a renewal batch are written together.
         Action::Refresh { .. } | Action::Renew { .. } | Action::Read => command,
-        Action::Peek => command.arg(1),
     };
     if matches!(step.action, Action::Free { .. } | Action::Break | Action::Leave { .. })
         && let Some(wake) = foreign_wake::wake(&step.lock)
@@ -243,6 +237,10 @@ fn write_take<'a>(
     command.arg(channel).arg(&*take.info);
     if kind != Kind::Mutex {
         command.arg(code::of_mode(take.mode)).arg(take.limit);
+    }
+    if let Some(vote) = take.vote {
+        let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
+        command.arg(aged).arg(u8::from(vote.again));
     }
     command
 }
@@ -271,11 +269,9 @@ fn garbled(lock: &LockKey) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::driver::redis::script::Texts;
-    use crate::port::{Mode, OwnerId};
+    use crate::port::{Mode, OwnerId, Vote};
 
     fn take() -> Take {
         Take {
@@ -286,11 +282,13 @@ mod tests {
             block: 1,
             floor: Token::default(),
             info: "{}".into(),
+            vote: None,
         }
     }
 
     fn actions() -> Vec<Action> {
-        let (ttl, info) = (Duration::from_secs(1), Arc::from("{}"));
+        let ttl = Duration::from_secs(1);
+        let vote = Some(Vote { aged: ttl, again: false });
         vec![
             Action::Take(take()),
             Action::Refresh { ttl },
@@ -298,8 +296,7 @@ mod tests {
             Action::Free { open: false },
             Action::Leave { tombstone: None },
             Action::Read,
-            Action::Vote(Vote { take: take(), aged: ttl, again: false }),
-            Action::Watch { mode: Mode::Exclusive, info },
+            Action::Take(Take { vote, ..take() }),
         ]
     }
 
@@ -311,7 +308,7 @@ mod tests {
             let lock = LockKey::laid_out(layout, "orders");
             for kind in [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore] {
                 for action in actions() {
-                    let votes = matches!(action, Action::Vote(_) | Action::Watch { .. });
+                    let votes = matches!(action, Action::Take(Take { vote: Some(_), .. }));
                     // A quorum has no dialects and no permits.
                     if votes && (layout != Layout::Own || kind == Kind::Semaphore) {
                         continue;

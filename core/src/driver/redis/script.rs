@@ -14,10 +14,8 @@ use crate::port::Layout::{self, Own, Redisson};
 pub(super) enum Call {
     /// Take.
     Take,
-    /// Vote.
+    /// A Take on a node of a quorum.
     Vote,
-    /// Watch.
-    Watch,
     /// The birth mark.
     DataAge,
     /// Free.
@@ -46,7 +44,7 @@ pub(super) struct Script(pub(super) Call, pub(super) Kind, pub(super) Layout);
 pub(super) const LOOK_CELL: Script = Script(Call::LookCell, Kind::Mutex, Own);
 pub(super) const SWAP: Script = Script(Call::Swap, Kind::Mutex, Own);
 
-const ALL: [Script; 37] = [
+const ALL: [Script; 35] = [
     Script(Call::Take, Kind::Mutex, Own),
     Script(Call::Free, Kind::Mutex, Own),
     Script(Call::Pass, Kind::Mutex, Own),
@@ -55,10 +53,8 @@ const ALL: [Script; 37] = [
     Script(Call::RenewBatch, Kind::Mutex, Own),
     Script(Call::Look, Kind::Mutex, Own),
     Script(Call::Vote, Kind::Mutex, Own),
-    Script(Call::Watch, Kind::Mutex, Own),
     Script(Call::DataAge, Kind::Mutex, Own),
     Script(Call::Vote, Kind::ReadWrite, Own),
-    Script(Call::Watch, Kind::ReadWrite, Own),
     Script(Call::Take, Kind::ReadWrite, Own),
     Script(Call::Free, Kind::ReadWrite, Own),
     Script(Call::Leave, Kind::ReadWrite, Own),
@@ -89,7 +85,10 @@ const ALL: [Script; 37] = [
 /// How the scripts that read the lock themselves begin and end.
 const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
-const VOTE: &str = "return vote(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
+const VOTE: &str = "
+local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me)
+if again and not enter(lock) and not held(lock, me) then return GONE end
+return take(lock)";
 const FREEING: &str = "local me = ARGV[1]";
 /// Reads the value under the lock, for scripts that have not read it yet.
 const HOLDER: &str = "local holder = UNDER(KEYS[1])";
@@ -146,8 +145,7 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
     let (counter, plain) = (include_str!("lua/counter.lua"), include_str!("lua/plain.lua"));
     let (freeing, taking) = (include_str!("lua/freeing.lua"), include_str!("lua/taking.lua"));
     let free = include_str!("lua/free.lua");
-    let (vote, voting) = (include_str!("lua/vote.lua"), include_str!("lua/voting.lua"));
-    let watching = include_str!("lua/watching.lua");
+    let vote = include_str!("lua/vote.lua");
     // Only the own layout has plain cases.
     let plain_too = kind == Kind::Mutex && layout == Own;
     let (first, last): (&[&str], &[&str]) = match call {
@@ -157,22 +155,24 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
         Call::Take => (&[clock, counter], &[taking, TAKE]),
         Call::Vote if plain_too => {
             let take = include_str!("lua/take.lua");
-            (&[clock, vote, counter, plain, take], &[watching, taking, voting, VOTE])
+            (&[clock, vote, counter, plain, take], &[taking, VOTE])
         }
-        Call::Vote => (&[clock, vote, counter], &[watching, taking, voting, VOTE]),
-        Call::Watch => (&[clock], &[watching, include_str!("lua/watch.lua")]),
+        Call::Vote => (&[clock, vote, counter], &[taking, VOTE]),
         Call::DataAge => return vec![CALL, clock, include_str!("lua/birth.lua")],
-        Call::Free if plain_too => (&[free, clock], &[watching, freeing, FREE]),
-        Call::Free => (&[FREEING, clock], &[watching, freeing, HOLDER, FREE]),
+        Call::Free if plain_too => (&[free, clock], &[freeing, FREE]),
+        Call::Free => (&[FREEING, clock], &[freeing, HOLDER, FREE]),
         Call::Pass if plain_too => {
             let pass = include_str!("lua/pass.lua");
-            (&[clock, counter, plain, pass], &[watching, freeing, taking, PASS])
+            (&[clock, counter, plain, pass], &[freeing, taking, PASS])
         }
-        Call::Pass => (&[clock, counter], &[watching, freeing, taking, HOLDER, PASS]),
+        Call::Pass => (&[clock, counter], &[freeing, taking, HOLDER, PASS]),
         Call::All => {
             (&[clock, include_str!("lua/several.lua")], &[taking, include_str!("lua/all.lua")])
         }
-        Call::Leave => (&[clock], &[watching, include_str!("lua/leave.lua")]),
+        Call::Leave if plain_too => {
+            (&[include_str!("lua/leaving.lua"), clock], &[include_str!("lua/leave.lua")])
+        }
+        Call::Leave => (&[clock], &[include_str!("lua/leave.lua")]),
         Call::RenewBatch => (&[clock], &[include_str!("lua/tend.lua")]),
         Call::LookCell => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
         Call::Swap => return vec![CALL, clock, include_str!("lua/swap.lua")],

@@ -27,7 +27,7 @@ pub(super) async fn plain<D: Dialect>(link: &Link<D>, steps: &[&Step]) -> Vec<Op
     for (at, step) in steps.iter().enumerate().filter(|(_, step)| is_plain(step)) {
         match &step.action {
             Action::Renew { .. } => renewals.push(at),
-            Action::Take(Take { mode: Mode::Exclusive, .. }) | Action::Free { .. }
+            Action::Take(Take { mode: Mode::Exclusive, vote: None, .. }) | Action::Free { .. }
                 if !link.known.is_crowded(&step.lock) =>
             {
                 others.push(at);

@@ -74,8 +74,6 @@ impl Columns<'_> {
             tombstones: rest.tombstones,
             longest: number(Some(self.longest_lease), "longest_lease")?,
             open_since: rest.open_since,
-            // A database is no node of a quorum.
-            watchers: VecDeque::new(),
         })
     }
 }

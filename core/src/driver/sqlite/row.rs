@@ -2,7 +2,6 @@
 
 use rusqlite::types::{FromSqlResult, ValueRef};
 use rusqlite::{Connection, Row, params};
-use std::collections::VecDeque;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,7 +123,6 @@ fn read(row: &Row<'_>) -> Result<Record, Fault> {
             _ => Some(number(row, 9, "open_since")?),
         },
         // A file is no node of a quorum: it has as many copies as machines, which is one.
-        watchers: VecDeque::new(),
     })
 }
 

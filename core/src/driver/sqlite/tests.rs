@@ -69,6 +69,7 @@ fn take(store: &SqliteStore, name: &str, info: &str) -> Step {
             block: 1,
             floor: crate::Token::default(),
             info: info.into(),
+            vote: None,
         }),
     }
 }

@@ -49,7 +49,7 @@ impl Awaited<'_> {
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        let takes = |step: &&Step| matches!(step.action, Action::Take(_) | Action::Vote(_));
+        let takes = |step: &&Step| matches!(step.action, Action::Take(_));
         if !self.answered && self.batch.iter().any(|step| takes(&step)) {
             let owners = self.batch.iter().filter(takes).map(|step| step.owner);
             self.cancelled.0.lock().extend(owners);

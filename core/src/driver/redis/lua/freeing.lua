@@ -8,6 +8,5 @@ local function free(lock, owner, open)
     announce_later(lock, ticket.channel, 'o' .. ticket.owner)
   end
   settle(lock, owner)
-  if mine then notify(lock) end
   return mine and FREED or GONE
 end

@@ -19,8 +19,6 @@ end
 if not other then
   settle(lock, me)
   if place == 1 then tell_open(lock) end
-  -- One of the two: who watches is written once.
-  if (mine or place) and lock.queue == '' then notify(lock, me) else unwatch(lock, me) end
 end
 store(lock)
 return (mine or place) and FREED or GONE

@@ -1,6 +1,5 @@
 -- KEYS: lock, record. Answers kind, counter, clock and how many hold; of each mode, token, ms left, since, info, owner (of
--- one that is not ours: token -1); of every waiter mode, since, info. ARGV: anything for one holder and no waiters.
-local few = ARGV[1]
+-- one that is not ours: token -1); of every waiter mode, since, info.
 local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), '')
 local reply, count = { lock.kind, lock.last, now, 0 }, 0
 
@@ -24,7 +23,6 @@ local plain = lock.kind == KIND_SEMAPHORE and MODE_PERMIT or MODE_READ
 local all, all_ends = {}, {}
 if shared then all, all_ends = owners(lock) end
 for at, owner in ipairs(all) do
-  if few and count > 0 then break end
   local ends = math.min(all_ends[at], now + lock.longest)
   if ends > now then
     local packed = call('HGET', lock.record, 'h' .. owner)
@@ -34,19 +32,12 @@ for at, owner in ipairs(all) do
 end
 ADD_OTHERS
 reply[4] = count
-for at = 1, few and 0 or #lock.queue, 33 do
+for at = 1, #lock.queue, 33 do
   local ticket = ticket_of(lock, sub(lock.queue, at, at + 31))
   if ticket and now < ticket.refreshed + TICKET_LIFE then
     reply[#reply + 1] = ticket.mode
     reply[#reply + 1] = ticket.since
     reply[#reply + 1] = ticket.info
-  end
-end
-for _, watcher in ipairs(not few and lock.watch and cmsgpack.unpack(lock.watch) or {}) do
-  if now < watcher[5] + TICKET_LIFE then
-    reply[#reply + 1] = watcher[2]
-    reply[#reply + 1] = watcher[4]
-    reply[#reply + 1] = watcher[6]
   end
 end
 if not reply[5] then reply[1] = KIND_MUTEX end

@@ -4,10 +4,10 @@ local sub = string.sub
 
 -- Reads a lock: what lies under it (false: nothing); of the record the counter and until when it is kept, the holder of
 -- a mutex, the queue, since when the lock is open, when tombstones are due, which other kind it is in use as and who
--- holds it so, the end of this owner's own tombstone, and who is told when it is given back. `longest` is the longest lease that was
+-- holds it so, and the end of this owner's own tombstone. `longest` is the longest lease that was
 -- asked for by who holds (of a mutex in ms, else in µs): an end further away was set by a clock that has stepped back since.
 local function read(key, record, holder, me)
-  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me, 'v', 'H0')
+  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me, 'H0')
   local last, kept, owner, first, farthest, longest = 0, 0, nil, 0, 0, 0
   local count, soonest, buckets, bounds, writer = 0, math.huge, 1, NO_BOUND, nil
   if fields[1] then
@@ -28,9 +28,9 @@ local function read(key, record, holder, me)
     last = last, kept = math.abs(kept), owner = owner, first = first, queue = fields[3] or '',
     open = tonumber(fields[4]), due = tonumber(fields[5]), kind = tonumber(fields[6]) or KIND_MUTEX,
     farthest = farthest, longest = longest, count = count, soonest = soonest, buckets = buckets, bounds = bounds,
-    writer = writer, holds = { [0] = sum and fields[10] or '' }, fresh = {},
+    writer = writer, holds = { [0] = sum and fields[9] or '' }, fresh = {},
     noted = fields[2],
-    tombstone = tonumber(fields[8]), watch = fields[9],
+    tombstone = tonumber(fields[8]),
     -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether
     -- the lock was opened; the lock.
     set = {}, gone = {}, moved = false, extended = false, turned = false,

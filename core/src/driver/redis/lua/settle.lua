@@ -43,7 +43,7 @@ local function write_changes(lock)
     NOTE_HOLDS
   end
   if lock.turned then
-    local long = lock.queue ~= '' or lock.due or lock.other or lock.watch or busy(lock)
+    local long = lock.queue ~= '' or lock.due or lock.other or busy(lock)
     put(lock, 'c', struct.pack('<ddB', lock.last, long and -lock.kept or lock.kept, LAYOUT))
   end
   forget(lock)

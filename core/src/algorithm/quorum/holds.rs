@@ -1,0 +1,266 @@
+//! The holds of this client on a quorum, and what each node has yet to give back of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Voters;
+use crate::engine::deadline;
+use crate::error::Code;
+use crate::port::backoff::Backoff;
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{Action, Answer, Applied, Instant, Kind, LockKey, Outcome, OwnerId, Step, Take};
+use crate::runtime::sync::Mutex;
+
+/// The part of a hold that a node may keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It refused, or was certainly not reached.
+    Nothing,
+    Granted,
+    /// It did not answer: it may have granted, or may yet.
+    Unknown,
+    /// Its answer is awaited.
+    Asked,
+    /// The same, and it did not confirm the end behind it: the answer says whether there is anything to clean up.
+    Owed,
+}
+
+impl Kept {
+    /// What a node keeps that answered a Take so.
+    pub(super) fn after(answer: &Answer) -> Self {
+        match answer {
+            Ok(Outcome::Granted { .. }) => Self::Granted,
+            Err(failure) if failure.applied == Applied::Unknown => Self::Unknown,
+            Ok(_) | Err(_) => Self::Nothing,
+        }
+    }
+}
+
+/// The parts of a hold that the nodes may keep, by node. Requests under way know it longer than the hold lasts.
+#[derive(Clone)]
+pub(super) struct KeptByNode(Arc<Mutex<Vec<Kept>>>);
+
+impl KeptByNode {
+    pub(super) fn new(kept: Vec<Kept>) -> Self {
+        Self(Arc::new(Mutex::new(kept)))
+    }
+
+    pub(super) fn of(&self, node: usize) -> Kept {
+        self.0.lock()[node]
+    }
+
+    /// Answers what it was before.
+    pub(super) fn change(&self, node: usize, change: impl FnOnce(Kept) -> Kept) -> Kept {
+        let kept = &mut self.0.lock()[node];
+        let after = change(*kept);
+        std::mem::replace(kept, after)
+    }
+}
+
+/// A hold of this client.
+pub(super) struct QuorumHold {
+    /// The Take of each node, with the newest token drawn as the floor.
+    pub(super) take: Take,
+    /// Until when the majority that granted or renewed it last certainly keeps it.
+    pub(super) until: Instant,
+    pub(super) kept: KeptByNode,
+}
+
+impl Voters {
+    /// So long an owner id is refused, or asked to be given back: as long as anything of it can arrive or last.
+    fn cleanup_life(&self) -> Duration {
+        self.max_ttl.max(TOMBSTONE_LIFE)
+    }
+
+    /// An end of a hold, as it is sent to a node that keeps this part of it. A Take that may be under way is refused then.
+    pub(super) fn end_on(&self, step: &Step, kept: Kept) -> Option<Step> {
+        match kept {
+            Kept::Nothing => None,
+            Kept::Granted => Some(step.clone()),
+            Kept::Unknown | Kept::Asked | Kept::Owed => {
+                let tombstone = Some(self.cleanup_life());
+                Some(Step { action: Action::Leave { tombstone }, ..step.clone() })
+            }
+        }
+    }
+
+    /// A hold comes to its end here. What the nodes keep of it; `None` if it is not known.
+    pub(super) fn ended(&self, owner: OwnerId) -> Option<KeptByNode> {
+        self.holds.lock().remove(&owner).map(|hold| hold.kept)
+    }
+
+    /// A majority keeps `left` of a lease it was asked for at `sent`.
+    pub(super) fn renewed(&self, owner: OwnerId, sent: Instant, left: Duration) {
+        if let Some(hold) = self.holds.lock().get_mut(&owner) {
+            hold.until = hold.until.max(deadline(sent, left));
+        }
+    }
+
+    /// A node does not know a hold of ours: it is taken there once more, so that restarts of one node after the other do
+    /// not end it. While the majority that knew it last still keeps it, nobody else can have held it in between.
+    pub(super) fn heal(self: &Arc<Self>, number: usize, renew: &Step) {
+        let holds = self.holds.lock();
+        let Some(hold) = holds.get(&renew.owner) else { return };
+        // One Take at a time: a tombstone stops only what comes after it.
+        if self.runtime.now() >= hold.until || hold.kept.of(number) == Kept::Asked {
+            return;
+        }
+        let kept_by = hold.kept.clone();
+        let before = kept_by.change(number, |_| Kept::Asked);
+        let step = Step { action: Action::Take(hold.take.clone()), ..renew.clone() };
+        drop(holds);
+        let voters = Arc::clone(self);
+        self.runtime.spawn(Box::pin(async move {
+            let answer = voters.nodes[number].store.step(vec![step.clone()]).await.pop();
+            let kept = answer.as_ref().map_or(Kept::Unknown, Kept::after);
+            // A former one may still arrive.
+            let kept = if before == Kept::Unknown { before } else { kept };
+            voters.voted(&kept_by, number, &step, kept);
+            // Given back meanwhile: the end may have found a former vote, and come before this one.
+            let ended = !voters.holds.lock().contains_key(&step.owner);
+            if ended && kept != Kept::Nothing {
+                voters.clean_up(number, &step);
+            }
+        }));
+    }
+
+    /// A Take of a hold was answered after the hold was decided.
+    pub(super) fn voted(
+        self: &Arc<Self>,
+        hold: &KeptByNode,
+        number: usize,
+        step: &Step,
+        kept: Kept,
+    ) {
+        let before = hold.change(number, |_| kept);
+        if before == Kept::Owed && kept != Kept::Nothing {
+            self.clean_up(number, step);
+        }
+    }
+
+    /// A node did not confirm that it was told of an end.
+    pub(super) fn unconfirmed(
+        self: &Arc<Self>,
+        hold: Option<&KeptByNode>,
+        number: usize,
+        step: &Step,
+    ) {
+        let owed = |kept| if kept == Kept::Asked { Kept::Owed } else { kept };
+        match hold.map_or(Kept::Unknown, |hold| hold.change(number, owed)) {
+            Kept::Nothing | Kept::Asked => {}
+            Kept::Granted | Kept::Unknown | Kept::Owed => self.clean_up(number, step),
+        }
+    }
+
+    /// A majority knows nothing of a hold, and whoever asked hears of it now: what a minority may still keep is for nobody.
+    pub(super) fn gone(self: &Arc<Self>, step: &Step) {
+        self.ended(step.owner);
+        (0..self.nodes.len()).for_each(|node| self.clean_up(node, step));
+    }
+
+    /// The node has yet to confirm that it knows nothing of this attempt: it is told until it does.
+    pub(super) fn clean_up(self: &Arc<Self>, number: usize, step: &Step) {
+        let until = self.runtime.now() + self.cleanup_life();
+        if !self.nodes[number].cleanups.lock().add(step, until) {
+            return;
+        }
+        let voters = Arc::clone(self);
+        self.runtime.spawn(Box::pin(async move {
+            let node = &voters.nodes[number];
+            let mut backoff = Backoff::new();
+            loop {
+                let batch = node.cleanups.lock().next_batch(voters.runtime.now());
+                if batch.is_empty() {
+                    return;
+                }
+                let answers = node.store.step(batch.clone()).await;
+                for (step, answer) in batch.iter().zip(&answers) {
+                    match answer {
+                        Ok(_) => {
+                            node.spoke();
+                            node.cleanups.lock().confirmed(step);
+                        }
+                        Err(failure) if failure.error.code() == Code::Closed => {
+                            *node.cleanups.lock() = Cleanups::default();
+                            return;
+                        }
+                        Err(_) => {}
+                    }
+                }
+                if !answers.iter().all(Result::is_ok) {
+                    node.back.rest(backoff.next()).await;
+                }
+            }
+        }));
+    }
+}
+
+/// How many cleanups are sent at once: what a store answers in some 10 ms.
+const AT_ONCE: usize = 1000;
+
+/// Attempts and holds that a node has yet to confirm it knows nothing of.
+#[derive(Default)]
+pub(super) struct Cleanups {
+    pending: BTreeMap<(LockKey, OwnerId), Cleanup>,
+    /// Whether a task is at it.
+    in_progress: bool,
+}
+
+struct Cleanup {
+    kind: Kind,
+    /// When it has settled itself.
+    until: Instant,
+    /// Whether it was sent since it was last added.
+    sent: bool,
+}
+
+impl Cleanups {
+    /// Adds an attempt to clean up; true if no task is at it yet.
+    fn add(&mut self, step: &Step, until: Instant) -> bool {
+        let cleanup = Cleanup { kind: step.kind, until, sent: false };
+        self.pending.insert((step.lock.clone(), step.owner), cleanup);
+        !std::mem::replace(&mut self.in_progress, true)
+    }
+
+    /// Drops a confirmed cleanup, unless it was added again since: the node may have granted it behind the batch.
+    fn confirmed(&mut self, step: &Step) {
+        let cleanup = (step.lock.clone(), step.owner);
+        if self.pending.get(&cleanup).is_some_and(|cleanup| cleanup.sent) {
+            self.pending.remove(&cleanup);
+        }
+    }
+
+    /// Some of what is pending now, as steps; with nothing pending, no task is at it any more.
+    fn next_batch(&mut self, now: Instant) -> Vec<Step> {
+        self.pending.retain(|_, cleanup| cleanup.until > now);
+        self.in_progress = !self.pending.is_empty();
+        let step = |(of, cleanup): (&(LockKey, OwnerId), &mut Cleanup)| {
+            cleanup.sent = true;
+            let action = Action::Leave { tombstone: Some(cleanup.until.since(now)) };
+            Step { lock: of.0.clone(), owner: of.1, kind: cleanup.kind, action }
+        };
+        self.pending.iter_mut().take(AT_ONCE).map(step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_again_behind_a_batch_is_not_confirmed_by_it() {
+        let (lock, owner) = (LockKey::new("x"), OwnerId::parse(&"1".repeat(32)).unwrap());
+        let step = Step { lock, owner, kind: Kind::Mutex, action: Action::Read };
+        let until = Instant::FAR;
+        let mut cleanups = Cleanups::default();
+        assert!(cleanups.add(&step, until));
+        let batch = cleanups.next_batch(Instant::default());
+        assert!(!cleanups.add(&step, until));
+        cleanups.confirmed(&batch[0]);
+        let batch = cleanups.next_batch(Instant::default());
+        assert_eq!(batch.len(), 1);
+        cleanups.confirmed(&batch[0]);
+        assert_eq!(cleanups.next_batch(Instant::default()), []);
+    }
+}
