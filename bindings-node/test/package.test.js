@@ -1,6 +1,6 @@
 // The package as Node has it: what is its own beside the one for WebAssembly. The tools come with its sources.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +22,17 @@ describe('types', () => {
   test('of options are in step with the table', () => {
     tool(process.execPath, [join(SOURCES, 'scripts', 'options.mjs'), '--check']);
   });
+});
+
+/** The declarations that users see, without their comments. FENCELOCK_WRITE=1 writes the list anew. */
+test('the interface is the one in api.txt, so that a change of it is seen in a diff', () => {
+  const folder = join('node_modules', 'fencelock', 'dist');
+  const parts = ['connect', 'error', 'types', 'options', 'event', 'client', 'lock', 'guard', 'job', 'election', 'version', 'gate', 'scope', 'state'];
+  const text = (name) => readFileSync(join(folder, `${name}.d.ts`), 'utf8').replace(/\/\*[^]*?\*\/|^\/\/.*/gm, '').replace(/\n\s*\n/g, '\n');
+  const api = parts.map((name) => `// ${name}\n${text(name).trim()}\n`).join('\n');
+  const list = join(SOURCES, 'api.txt');
+  if (process.env.FENCELOCK_WRITE) writeFileSync(list, api);
+  assert.equal(readFileSync(list, 'utf8'), api);
 });
 
 describe('both module systems', () => {
