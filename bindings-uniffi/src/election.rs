@@ -24,7 +24,7 @@ pub struct Leader {
 
 impl From<fencelock::Leader> for Leader {
     fn from(leader: fencelock::Leader) -> Self {
-        let fencelock::Leader { token, info } = leader;
+        let fencelock::Leader { token, info, .. } = leader;
         Self { token: token.map(fencelock::Token::get), info: info.to_string() }
     }
 }

@@ -43,6 +43,7 @@ pub struct Election {
 
 /// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Leader {
     /// Its fencing token; `None` if it is not fencelock's.
     pub token: Option<Token>,

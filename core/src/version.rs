@@ -47,6 +47,7 @@ pub struct Versioned {
 
 /// A value and the version it was read at, or written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Snapshot<T> {
     /// The value.
     pub value: T,

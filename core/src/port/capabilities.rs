@@ -28,6 +28,7 @@ pub struct Capabilities {
 
 /// The effect of one kind of failure on the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Guarantee {
     /// The failure.
     pub when: &'static str,

@@ -121,6 +121,7 @@ pub struct Joined {
 ///
 /// [`Claim::entry`]: crate::Claim::entry
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreEntry {
     /// In etcd the key of the entry, in ZooKeeper the path of its node. Whoever may delete it can release the lock.
     pub path: Arc<str>,

@@ -11,6 +11,7 @@ use crate::fence::Token;
 
 /// A lock as it lies on the store. As JSON its times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LockState {
     /// The kind that the lock is in use as.
     pub kind: Kind,
@@ -24,6 +25,7 @@ pub struct LockState {
 
 /// A holder, for people who look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HolderView {
     /// How it holds.
     pub mode: Mode,
@@ -45,6 +47,7 @@ pub struct HolderView {
 
 /// A waiter, for people who look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WaiterView {
     /// How it wants to hold.
     pub mode: Mode,
