@@ -369,7 +369,8 @@ impl ClientBuilder {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
-        let store = url.open(&self.options, runtime.clone()).await?;
+        // Boxed: the futures of all stores are in it, 16 KiB in every caller.
+        let store = Box::pin(url.open(&self.options, runtime.clone())).await?;
         // Only now: who tries to connect until it works is warned once.
         if let Some(warning) = url.warning() {
             let events = Events::new(self.observer.clone(), runtime.clone());
