@@ -97,8 +97,6 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
     first("jvm", 60, "the jars as installed: tests of Java and Kotlin, the basic cases", &[Java, Redis],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
-    first("ruby", 90, "the gem as installed: its tests, the basic cases", &[Ruby, Redis],
-        &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
     first("pages", 20, "blocks, links and tables of the README and the book; the examples", &[],
         &[test!("--no-run --test program"), test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
     first("demo", 40, "cargo demo: the verdict holds", &[], &["cargo demo"]),
@@ -146,6 +144,9 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
     full("jvm-full", 1200, "the released jars: all tests, newer JRE, Spring, every case on every store", &[Java, Python, Redis, Etcd, Zookeeper, Postgres, Mariadb],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
+    // Not in the first length: the generator of its sources takes two minutes of a processor to build.
+    full("ruby", 200, "the gem as installed: its tests, the basic cases", &[Ruby, Redis],
+        &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
     full("ruby-full", 900, "the released gem: all its tests, every case on every store", &[Ruby, Redis, Etcd, Zookeeper, Postgres, Mariadb],
         &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
     full("uniffi", 120, "Kotlin over JNA takes a first lock, a Swift package is made", &[Java],
