@@ -63,7 +63,7 @@ impl Client {
         Lock::all(self.0.all(names), options)
     }
 
-    /// A new scope: whoever holds a lock in it may enter again.
+    /// A new scope: a lock that is held in it may be entered again.
     pub fn scope(&self) -> Arc<Scope> {
         Arc::new(Scope(self.0.scope()))
     }
@@ -128,7 +128,7 @@ impl Client {
         ask!(self.0, client => client.ping().await)
     }
 
-    /// What this store survives, as JSON.
+    /// The failures that this store survives, as JSON.
     pub fn guarantees(&self) -> String {
         json!(self.0.guarantees()).to_string()
     }

@@ -72,7 +72,7 @@ impl Lock {
     }
 }
 
-/// Where whoever holds a lock may enter it again.
+/// A scope, in which a lock that is held may be entered again.
 #[derive(uniffi::Object)]
 pub struct Scope(pub(crate) fencelock::Scope);
 

@@ -71,7 +71,7 @@ fn current_runtime() -> Result<RuntimeHandle> {
 }
 
 /// How long [`Client::close`] waits for the store to confirm what was given up.
-/// What is not confirmed by then ends with its lease.
+/// A hold that is not confirmed as freed by then ends with its lease.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection to one store. Cheap to clone; all clones share connection, waiters and renewals.

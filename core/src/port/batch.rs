@@ -127,7 +127,7 @@ impl LeaseHandle {
     }
 }
 
-/// A handle is itself a store, so that layers can wrap whatever they are given.
+/// A handle is itself a store, so that a store can be made of others.
 impl LeaseStore for LeaseHandle {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()

@@ -48,7 +48,7 @@ pub mod limits {
     /// So it vanishes only when the clock has passed all tokens that it gave out.
     pub const COUNTER_TTLS: u32 = 10;
     /// How many of its newest changes a cell remembers.
-    /// What became of an older change whose answer was lost is unknown.
+    /// The outcome of an older change whose answer was lost is unknown.
     pub const TRAIL: usize = 16;
 }
 

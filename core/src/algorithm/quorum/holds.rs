@@ -27,7 +27,7 @@ pub(super) enum Kept {
 }
 
 impl Kept {
-    /// What a node keeps that answered a Take so.
+    /// The state of a node that answered a Take so.
     pub(super) fn after(answer: &Answer) -> Self {
         match answer {
             Ok(Outcome::Granted { .. }) => Self::Granted,
@@ -153,7 +153,7 @@ impl Voters {
         }
     }
 
-    /// A majority knows nothing of a hold, and whoever asked hears of it now: what a minority may still keep is for nobody.
+    /// A majority does not have the hold, and the caller is answered so: a minority that may still keep it has to free it.
     pub(super) fn gone(self: &Arc<Self>, step: &Step) {
         self.ended(step.owner);
         (0..self.nodes.len()).for_each(|node| self.clean_up(node, step));

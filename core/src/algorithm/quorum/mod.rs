@@ -2,8 +2,8 @@
 //!
 //! The same owner id goes to all nodes at once. A lock is held when a majority has granted it; the lease is what that
 //! majority keeps, counted from before the request was sent. Nodes have no queue here: each would grant in an order of its
-//! own and split the grant. Who was not granted is told that the lock is held, and asks again after a pause of random length.
-//! What a node did not confirm is repeated until it does.
+//! own and split the grant. An attempt that is not granted is answered "held", and asks again after a pause of random length.
+//! A Free or Leave that a node did not confirm is repeated until it does.
 
 mod fanout;
 mod holds;

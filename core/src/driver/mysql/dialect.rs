@@ -149,7 +149,7 @@ impl Dialect for Mysql {
         Finishing::new(runtime, Box::pin(work)).await
     }
 
-    /// Whoever stands still within a transaction is cut off.
+    /// The server ends a connection that stands still within a transaction.
     fn transaction() -> [Vec<Statement>; 3] {
         let silent = |seconds: u32| format!("SET SESSION wait_timeout = {seconds}");
         let bare = |texts: &[&str]| texts.iter().map(|&text| Statement::bare(text)).collect();

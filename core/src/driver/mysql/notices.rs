@@ -108,7 +108,7 @@ impl Link<Mysql> {
         }
     }
 
-    /// What is written beside each record that is different.
+    /// The value that is written beside each record that is different.
     pub(super) fn told<T>(&self, rows: &[Row], replaced: &Replaced<T>) -> Vec<Option<Value>> {
         let mut others: Vec<_> = replaced.others.iter().collect();
         let written = replaced.different().into_iter().map(|(lock, record)| {

@@ -165,7 +165,7 @@ pub trait Dialect: Sized + Send + Sync + 'static {
     /// such would round it up.
     fn foreign_times(micros: &str) -> [String; 3];
 
-    /// What has to be around statements on such tables.
+    /// The statements on such tables, with those that have to stand around them.
     fn around_foreign(statements: Vec<Statement>, locks: bool) -> Vec<Statement>;
 }
 

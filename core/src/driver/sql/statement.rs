@@ -142,7 +142,7 @@ pub(in crate::driver) fn column<'a, T: Column<'a>>(
     row.0.get(at).and_then(T::of).ok_or_else(|| bad_column(name))
 }
 
-/// What a value is read as. A number may come as text.
+/// A type that a value can be read as. A number may come as text.
 pub(in crate::driver) trait Column<'a>: Sized {
     fn of(value: &'a Value) -> Option<Self>;
 }

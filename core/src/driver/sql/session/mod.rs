@@ -57,7 +57,7 @@ pub trait Wire: Send + Sync + 'static {
 /// each row the number of the session.
 pub trait SessionDialect: Dialect {
     type Wire: Wire;
-    /// What hears of the end of a connection from its beginning.
+    /// Notices the end of a connection, from its beginning.
     type Watch: Send;
 
     /// Answers the number of the session, and no more.
