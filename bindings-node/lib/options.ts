@@ -41,6 +41,11 @@ export interface LockOptions {
   /** More texts for people who inspect the lock, by name. */
   metadata?: Record<string, string>;
   /**
+   * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with
+   * `redisson`. Default: 1.
+   */
+  permits?: number;
+  /**
    * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients
    * are served. `0`: never. Default: 16.
    */

@@ -127,11 +127,11 @@ impl Client {
         self.lock(name).mode(Mode::Write)
     }
 
-    /// A semaphore: at most `limit` holders at once. Every acquire takes one permit; the permit of a holder that died comes
-    /// back when its lease has ended. Clients may ask with different limits, each is served by its own; in the dialect
+    /// A semaphore: at most `limit` holders at once. Every acquire takes one permit, or as many as [`Lock::permits`] says. Those of
+    /// a holder that died come back when its lease has ended. Clients may ask with different limits, each is served by its own; in the dialect
     /// `redisson` the first one sets it for all.
     pub fn semaphore(&self, name: &str, limit: u32) -> Lock {
-        self.lock(name).permits(limit)
+        self.lock(name).of_permits(limit)
     }
 
     /// Several mutexes as one: all or nothing, in a global order.

@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Dialect, Options, check_key, full_name};
-use crate::port::{HolderView, Layout, LockKey, LockState, Mode};
+use crate::port::{HolderView, Layout, Life, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
@@ -77,7 +77,7 @@ impl Lock {
     }
 
     /// The same name, as one of so many permits.
-    pub(crate) fn permits(mut self, limit: u32) -> Self {
+    pub(crate) fn of_permits(mut self, limit: u32) -> Self {
         (self.mode, self.limit) = (Mode::Permit, limit);
         if limit == 0 {
             let message = "a semaphore has at least one permit; give a positive number";
@@ -142,6 +142,12 @@ impl Lock {
     /// A word for people who inspect the lock.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.options.label = label.into();
+        self
+    }
+
+    /// How many permits of a semaphore are taken at once; 1 by default.
+    pub fn permits(mut self, permits: u32) -> Self {
+        self.options.permits = permits;
         self
     }
 
@@ -286,6 +292,31 @@ impl Lock {
         Ok(())
     }
 
+    /// More permits than there are could never be had. Entries of a queue are one permit each, as Redisson's are.
+    fn check_permits(&self) -> Result<()> {
+        let permits = self.options.permits;
+        if !(1..=self.limit).contains(&permits) {
+            let message = match self.mode {
+                Mode::Permit => {
+                    format!("`permits` must be from 1 to {}, as many as there are", self.limit)
+                }
+                _ => "`permits` is for a semaphore; leave it out".to_owned(),
+            };
+            return Err(Error::invalid("permits", message));
+        }
+        let capabilities = self.engine().store.capabilities();
+        let one_each =
+            capabilities.life == Life::Session || self.options.dialect == Dialect::Redisson;
+        if permits > 1 && one_each {
+            let message = format!(
+                "{} gives permits one by one; acquire each of them by itself",
+                capabilities.store
+            );
+            return Err(Error::new(Code::Unsupported, message).with("name", &*self.name));
+        }
+        Ok(())
+    }
+
     /// Which rows are locks is said once for a client: elsewhere it would be overlooked.
     fn check_rows(&self) -> Result<()> {
         if self.options.on_table == self.client.options().on_table {
@@ -306,6 +337,7 @@ impl Lock {
         self.options.check()?;
         self.check_order()?;
         self.check_rows()?;
+        self.check_permits()?;
         match &self.options.dialect {
             Dialect::Auto => Ok(LockKey::new(self.full.clone())),
             dialect => {
@@ -340,6 +372,7 @@ impl Lock {
         Request {
             mode: self.mode,
             limit: self.limit,
+            permits: self.options.permits,
             ttl: options.ttl,
             renew: options.renew,
             max_hold: options.max_hold,

@@ -141,6 +141,8 @@ options! {
     label: String = "", Text, Lock, text;
     /// More texts for people who inspect the lock, by name.
     metadata: BTreeMap<String, String> = "", Map, Lock, map;
+    /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
+    permits: u32 = "1", Integer, Lock, integer;
     /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
     /// served. `0`: never.
     local: u32 = "16", Integer, Lock, integer;

@@ -92,5 +92,5 @@ pub fn take(wait: bool) -> Action {
 /// A Take in this mode.
 pub fn taking(mode: Mode, limit: u32, wait: bool) -> Take {
     let (floor, info) = (Token::default(), "{}".into());
-    Take { mode, limit, ttl: TTL, wait, block: 1, floor, info, vote: None }
+    Take { mode, limit, permits: 1, ttl: TTL, wait, block: 1, floor, info, vote: None }
 }

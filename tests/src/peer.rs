@@ -132,6 +132,7 @@ fn take(ttl: Duration, wait: bool) -> Action {
     Action::Take(Take {
         mode,
         limit,
+        permits: 1,
         ttl,
         wait,
         block: 1,

@@ -65,7 +65,7 @@ impl Place {
             Mode::Exclusive => client.lock(name.as_str()),
             Mode::Read => client.read_lock(name.as_str()),
             Mode::Write => client.write_lock(name.as_str()),
-            Mode::Permit => client.semaphore(name.as_str(), act.limit),
+            Mode::Permit => client.semaphore(name.as_str(), act.limit).permits(act.permits),
         };
         let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
         // Order is the default, and not to be asked for where there is none.

@@ -120,6 +120,9 @@ fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
             Kind::ReadWrite => dice.pick(&[Mode::Read, Mode::Read, Mode::Write]),
             Kind::Semaphore => Mode::Permit,
         };
+        if kind == Kind::Semaphore {
+            act.permits = dice.between(1, u64::from(limit)) as u32;
+        }
         let other = dice.below(locks) as usize;
         if kind == Kind::Mutex && act.how != How::With && dice.chance(300) && other != act.lock {
             (act.also, act.max_hold) = (Some(other), None);
@@ -232,6 +235,7 @@ impl Scale {
             lock: dice.below(self.locks) as usize,
             mode: Mode::Exclusive,
             limit: 1,
+            permits: 1,
             also: None,
             scope: None,
             how,

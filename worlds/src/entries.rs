@@ -84,12 +84,21 @@ impl Entries {
             let owner = self.owners[&view.standing.rank];
             if holds(view, &all[..at]) {
                 let info = view.info.clone();
-                record.holders.push(Holder { owner, mode, token, since: 0, ends: FAR, info });
+                record.holders.push(Holder {
+                    owner,
+                    mode,
+                    token,
+                    since: 0,
+                    ends: FAR,
+                    permits: 1,
+                    info,
+                });
             } else {
                 record.tickets.push_back(Ticket {
                     owner,
                     mode,
                     limit: view.limit,
+                    permits: 1,
                     channel: "".into(),
                     ttl: 0,
                     block: 1,

@@ -157,8 +157,10 @@ pub struct Act {
     pub lock: usize,
     /// How it is held.
     pub mode: Mode,
-    /// Of how many permits it is one.
+    /// Of how many permits it has some.
     pub limit: u32,
+    /// How many.
+    pub permits: u32,
     /// Another mutex that is taken with it, as one.
     pub also: Option<usize>,
     /// Whether it is asked for in the scope of its client, and the longest lease that anybody asks for there.

@@ -357,7 +357,10 @@ fn holds(record: &Record, owner: OwnerId) -> bool {
 /// Whether a waiter could certainly hold beside those who do.
 fn could_hold(record: &Record, waiter: &Ticket) -> bool {
     match waiter.mode {
-        Mode::Permit => record.holders.len() < waiter.limit as usize,
+        Mode::Permit => {
+            let held: u32 = record.holders.iter().map(|held| held.permits).sum();
+            held + waiter.permits <= waiter.limit
+        }
         Mode::Read => record.holders.iter().all(|held| held.mode == Mode::Read),
         Mode::Exclusive | Mode::Write => record.holders.is_empty(),
     }

@@ -347,6 +347,7 @@ impl World {
         let take = Take {
             mode: Mode::Exclusive,
             limit: 1,
+            permits: 1,
             ttl: Duration::from_secs(1),
             wait: false,
             block: 1,

@@ -55,6 +55,9 @@ class LockOptions(TypedDict, total=False):
     """A short text for people who inspect the lock. Default: ``."""
     metadata: dict[str, str]
     """More texts for people who inspect the lock, by name. Default: ``."""
+    permits: int
+    """How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
+    Default: `1`."""
     local: int
     """How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
     served. `0`: never. Default: `16`."""

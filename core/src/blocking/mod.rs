@@ -196,6 +196,11 @@ impl Lock {
         self.map(|lock| lock.label(label))
     }
 
+    /// How many permits of a semaphore are taken at once; 1 by default.
+    pub fn permits(self, permits: u32) -> Self {
+        self.map(|lock| lock.permits(permits))
+    }
+
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
         self.map(|lock| lock.option(name, value))

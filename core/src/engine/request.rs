@@ -45,6 +45,8 @@ pub(crate) struct Request {
     pub mode: Mode,
     /// Of how many permits.
     pub limit: u32,
+    /// How many of them.
+    pub permits: u32,
     /// The lease wanted.
     pub ttl: Duration,
     /// Whether the lease is renewed.
@@ -62,8 +64,9 @@ pub(crate) struct Request {
 impl Request {
     /// The Take that asks the store for it.
     pub(crate) fn take(&self, wait: bool, floor: Token) -> Take {
-        let Self { mode, limit, ttl, ref info, .. } = *self;
-        Take { mode, limit, ttl, wait, block: self.block(), floor, info: info.clone(), vote: None }
+        let Self { mode, limit, permits, ttl, ref info, .. } = *self;
+        let (block, info) = (self.block(), info.clone());
+        Take { mode, limit, permits, ttl, wait, block, floor, info, vote: None }
     }
 
     /// Tokens to draw with a grant: one for every local holder.
@@ -79,6 +82,7 @@ impl Request {
         Self {
             mode: Mode::Exclusive,
             limit: 1,
+            permits: 1,
             ttl: Duration::from_secs(30),
             renew: true,
             max_hold: None,

@@ -126,6 +126,8 @@ pub struct Take {
     pub mode: Mode,
     /// For `Permit`: of how many. Each Take counts by its own limit, so that it can be changed while in use.
     pub limit: u32,
+    /// For `Permit`: how many it takes at once. Otherwise 1.
+    pub permits: u32,
     /// The lease wanted.
     pub ttl: Duration,
     /// Whether to queue if the lock is not free.

@@ -133,8 +133,18 @@ impl Bare {
 
 /// An ordinary Take.
 pub(crate) fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
-    let (mode, limit, block) = (Mode::Exclusive, 1, 1);
-    Action::Take(Take { mode, limit, ttl, wait, block, floor, info: "{}".into(), vote: None })
+    let (mode, limit, permits, block) = (Mode::Exclusive, 1, 1, 1);
+    Action::Take(Take {
+        mode,
+        limit,
+        permits,
+        ttl,
+        wait,
+        block,
+        floor,
+        info: "{}".into(),
+        vote: None,
+    })
 }
 
 /// Checks a condition at the end of a world; `why` explains a failure.

@@ -115,8 +115,9 @@ impl<'a> Shelf<'a> {
         wait: bool,
     ) -> (OwnerId, Outcome) {
         let owner = OwnerId::draw(&*self.world.node);
-        let (limit, block, floor) = (2, 1, Token::default());
-        let take = Take { mode, limit, ttl, wait, block, floor, info: "{}".into(), vote: None };
+        let (limit, permits, block, floor) = (2, 1, 1, Token::default());
+        let take =
+            Take { mode, limit, permits, ttl, wait, block, floor, info: "{}".into(), vote: None };
         (owner, self.ask(after, owner, Action::Take(take)))
     }
 }

@@ -192,18 +192,18 @@ impl StepPlan {
                 };
                 let info = format!("{{\"owner\":\"{owner}\"}}").into();
                 let floor = Token::new(floor);
-                let (mode, limit) = match kind {
-                    Kind::Mutex => (Mode::Exclusive, 1),
-                    Kind::ReadWrite => (SHARES[share], 1),
+                let (mode, limit, permits) = match kind {
+                    Kind::Mutex => (Mode::Exclusive, 1, 1),
+                    Kind::ReadWrite => (SHARES[share], 1, 1),
                     // Redisson's semaphore has as many permits as the first has asked for.
-                    Kind::Semaphore if scale.layout == Layout::Redisson => (Mode::Permit, 2),
-                    Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1),
+                    Kind::Semaphore if scale.layout == Layout::Redisson => (Mode::Permit, 2, 1),
+                    Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1, ttl as u32 + 1),
                 };
                 let ttl = scale.ttls[ttl];
                 // Of those that would wait none does on a quorum; the others write their token back.
                 let vote = scale.votes.then_some(Vote { aged: AGED, again: !wait });
                 let wait = wait && !scale.votes;
-                Action::Take(Take { mode, limit, ttl, wait, block, floor, info, vote })
+                Action::Take(Take { mode, limit, permits, ttl, wait, block, floor, info, vote })
             }
             ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
             ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },

@@ -124,8 +124,8 @@ impl Checker {
                 }
             }
             holders[live.lock].push(live);
-            let count = holders[live.lock].len();
-            if live.act.kind() == Kind::Semaphore && count > live.act.limit as usize {
+            let count: u32 = holders[live.lock].iter().map(|live| live.act.permits).sum();
+            if live.act.kind() == Kind::Semaphore && count > live.act.limit {
                 found.push((Rule::Overlap, format!("{count} permits of {}", live.act.limit)));
             }
         }

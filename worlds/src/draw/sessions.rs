@@ -21,6 +21,9 @@ impl Plan {
     /// The plan of a seed over sessions; of this family, or of each in turn.
     pub fn over_sessions(seed: u64, family: Option<Family>) -> Self {
         let family = family.unwrap_or(FAMILIES[(seed % FAMILIES.len() as u64) as usize]);
-        Self { sessions: true, ..Self::of_family(seed, family) }
+        let mut plan = Self { sessions: true, ..Self::of_family(seed, family) };
+        // Such a store gives permits one by one.
+        plan.tasks.iter_mut().flat_map(|task| &mut task.acts).for_each(|act| act.permits = 1);
+        plan
     }
 }

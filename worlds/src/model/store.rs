@@ -31,6 +31,7 @@ fn take(wait: bool) -> Action {
     Action::Take(Take {
         mode,
         limit,
+        permits: 1,
         ttl,
         wait,
         block: 1,

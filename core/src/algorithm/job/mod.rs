@@ -79,6 +79,7 @@ impl JobRequest {
         Request {
             mode: Mode::Exclusive,
             limit: 1,
+            permits: 1,
             ttl: self.lease(),
             renew: true,
             max_hold: self.at_most,

@@ -22,6 +22,8 @@ pub struct Holder {
     pub since: u64,
     /// When it ends.
     pub ends: u64,
+    /// How many permits it holds.
+    pub permits: u32,
     /// The text by which it describes itself.
     pub info: Arc<str>,
 }
@@ -29,7 +31,8 @@ pub struct Holder {
 impl Holder {
     /// Somebody who is not fencelock's: who it is, and since and until when it holds.
     pub fn foreign(since: u64, ends: u64, info: Arc<str>) -> Self {
-        Self { owner: OwnerId::NOBODY, mode: Mode::Exclusive, token: 0, since, ends, info }
+        let (owner, mode) = (OwnerId::NOBODY, Mode::Exclusive);
+        Self { owner, mode, token: 0, since, ends, permits: 1, info }
     }
 
     /// Whether it is not fencelock's.
@@ -56,8 +59,10 @@ pub struct Ticket {
     pub owner: OwnerId,
     /// How it wants to hold.
     pub mode: Mode,
-    /// Of how many permits it wants one.
+    /// Of how many permits it wants some.
     pub limit: u32,
+    /// How many it wants.
+    pub permits: u32,
     /// Where its client listens.
     pub channel: Arc<str>,
     /// The lease it wants.
@@ -90,12 +95,15 @@ pub(super) fn left(ends: u64, now: u64) -> Duration {
     Duration::from_micros(ends.saturating_sub(now))
 }
 
-/// Whether one more may hold in this mode beside those who do.
-pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32) -> bool {
+/// Whether one more may hold in this mode beside those who do; of permits, so many of as many as the limit.
+pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32, permits: u32) -> bool {
     match mode {
         Mode::Exclusive | Mode::Write => holders.is_empty(),
         // A writer that waits is not passed: later readers stand behind it in the queue.
         Mode::Read => holders.iter().all(|holder| holder.mode != Mode::Write),
-        Mode::Permit => holders.len() < usize::try_from(limit).unwrap_or(usize::MAX),
+        Mode::Permit => {
+            let held: u64 = holders.iter().map(|holder| u64::from(holder.permits)).sum();
+            held + u64::from(permits) <= u64::from(limit)
+        }
     }
 }

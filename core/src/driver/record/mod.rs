@@ -78,6 +78,7 @@ struct Grant {
     ttl: u64,
     /// The lease that was asked for: a hand-over may grant less.
     asked: u64,
+    permits: u32,
     /// How many tokens to draw at most, and how far ahead of the clock.
     block: u32,
     lead: Duration,
@@ -240,7 +241,8 @@ impl Record {
                 self.open_since = None;
                 return;
             };
-            let admitted = admits(&self.holders, head.mode, head.limit) && self.has_token(now);
+            let admitted =
+                admits(&self.holders, head.mode, head.limit, head.permits) && self.has_token(now);
             if !admitted || self.is_open(now) {
                 return;
             }
@@ -257,14 +259,15 @@ impl Record {
                 continue;
             }
             let ticket = self.tickets.pop_front();
-            let Some(Ticket { owner, mode, block, channel, info, ttl, .. }) = ticket else {
+            let Some(Ticket { owner, mode, permits, block, channel, info, ttl, .. }) = ticket
+            else {
                 return;
             };
             // The waiter may have died: the next one then waits for these seconds, not for a whole lease.
             let (asked, ttl) = (ttl, ttl.min(micros(GRANT_TTL)));
             let lead = TOKEN_LEAD;
             let (token, drawn) =
-                self.grant(Grant { owner, mode, ttl, asked, block, lead, info }, now);
+                self.grant(Grant { owner, mode, ttl, asked, permits, block, lead, info }, now);
             let ttl = Duration::from_micros(ttl);
             scene.notices.push((channel, Notice::Granted { owner, token, ttl, drawn }));
             served += 1;
@@ -285,13 +288,13 @@ impl Record {
 
     /// Answers the first token and how many were drawn.
     fn grant(&mut self, grant: Grant, now: u64) -> (Token, u32) {
-        let Grant { owner, mode, ttl, asked, block, lead, info } = grant;
+        let Grant { owner, mode, ttl, asked, permits, block, lead, info } = grant;
         let before = if self.holders.is_empty() { 0 } else { self.longest };
         self.longest = before.max(asked);
         let (token, drawn) = self.draw(block, lead, ttl, now);
         self.open_since = None;
         let (since, ends) = (now, now + ttl);
-        self.holders.push(Holder { owner, mode, token, since, ends, info });
+        self.holders.push(Holder { owner, mode, token, since, ends, permits, info });
         (Token::new(token), drawn)
     }
 

@@ -32,7 +32,7 @@ impl Record {
         }
         let place = self.tickets.iter().position(|ticket| ticket.owner == owner);
         let first = self.tickets.is_empty() || self.is_open(now);
-        if first && admits(&self.holders, take.mode, take.limit) {
+        if first && admits(&self.holders, take.mode, take.limit, take.permits) {
             if let Some(place) = place {
                 self.tickets.remove(place);
             }
@@ -41,10 +41,11 @@ impl Record {
             {
                 head.passed += 1;
             }
-            let (mode, ttl, block) = (take.mode, micros(take.ttl), take.block);
+            let Take { mode, permits, block, .. } = *take;
+            let ttl = micros(take.ttl);
             let info = take.info.clone();
             let lead = if take.vote.is_some() { VOTE_LEAD } else { TOKEN_LEAD };
-            let grant = Grant { owner, mode, ttl, asked: ttl, block, lead, info };
+            let grant = Grant { owner, mode, ttl, asked: ttl, permits, block, lead, info };
             let (token, drawn) = self.grant(grant, now);
             // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
             self.settle(owner, scene);
@@ -58,6 +59,7 @@ impl Record {
                 owner,
                 mode: take.mode,
                 limit: take.limit,
+                permits: take.permits,
                 channel: scene.channel.clone(),
                 ttl: micros(take.ttl),
                 block: take.block,
@@ -84,12 +86,13 @@ impl Record {
         let ticket = &mut self.tickets[place];
         ticket.refreshed = now;
         ticket.ttl = ttl;
-        let (mode, limit) = (ticket.mode, ticket.limit);
-        if place == 0 && self.is_open(now) && admits(&self.holders, mode, limit) {
+        let (mode, limit, permits) = (ticket.mode, ticket.limit, ticket.permits);
+        if place == 0 && self.is_open(now) && admits(&self.holders, mode, limit, permits) {
             let ticket = self.tickets.pop_front().expect("the head was just seen");
             let info = ticket.info;
             // Who looks again is told no number, so it is one.
-            let grant = Grant { owner, mode, ttl, asked: ttl, block: 1, lead: TOKEN_LEAD, info };
+            let (asked, lead) = (ttl, TOKEN_LEAD);
+            let grant = Grant { owner, mode, ttl, asked, permits, block: 1, lead, info };
             let (token, drawn) = self.grant(grant, now);
             // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
             self.settle(owner, scene);
@@ -117,7 +120,7 @@ impl Record {
             self.drop_dead(scene.now);
             let patient = |head: &&Ticket| head.passed < PASSES;
             let head = self.tickets.front().filter(|head| open && patient(head));
-            if head.is_some_and(|head| admits(&self.holders, head.mode, head.limit)) {
+            if head.is_some_and(|head| admits(&self.holders, head.mode, head.limit, head.permits)) {
                 self.open_since = Some(scene.now);
                 self.tell_open(scene);
             }
@@ -130,7 +133,7 @@ impl Record {
     fn tell_open(&self, scene: &mut Scene<'_>) {
         if let Some(head) = self.tickets.front()
             && self.is_open(scene.now)
-            && admits(&self.holders, head.mode, head.limit)
+            && admits(&self.holders, head.mode, head.limit, head.permits)
         {
             scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
         }

@@ -58,8 +58,9 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
         ("NOTE_HOLDS", where_shared("note(lock)")),
         ("ONE_IS_ENOUGH", if shared { String::new() } else { "do return end".to_owned() }),
         (
-            "MODE_AND_LIMIT",
-            if shared { "ARGV[6] + 0, ARGV[7] + 0" } else { "MODE_EXCLUSIVE, 1" }.to_owned(),
+            "TERMS_OF_KIND",
+            if shared { "ARGV[6] + 0, ARGV[7] + 0, ARGV[8] + 0" } else { "MODE_EXCLUSIVE, 1, 1" }
+                .to_owned(),
         ),
         ("THIS_KIND", code::of_kind(kind).to_string()),
         ("THIS_MARK", mark(kind)),
@@ -72,14 +73,14 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
         ("MODE_READ", mode(Mode::Read)),
         ("MODE_WRITE", mode(Mode::Write)),
         ("MODE_PERMIT", mode(Mode::Permit)),
-        // Owner id and end.
-        ("HOLD_SIZE", "40".to_owned()),
+        // Owner id, end, permits.
+        ("HOLD_SIZE", "42".to_owned()),
         ("LAYOUT", LAYOUT.to_string()),
         ("CAPACITY", CAPACITY.to_owned()),
         // Infinity, packed: the soonest end where nobody holds.
         ("NO_BOUND", r"'\0\0\0\0\0\0\240\127'".to_owned()),
-        // Refreshed, passed over, ttl, block, since, mode, limit, channel. The info follows.
-        ("TICKET_FORM", "'<dBdddBds'".to_owned()),
+        // Refreshed, passed over, ttl, block, since, mode, limit, permits, channel. The info follows.
+        ("TICKET_FORM", "'<dBdddBdHs'".to_owned()),
         // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
         (
             "TOKEN_LEAD",

@@ -10,7 +10,7 @@
 //! | `h` | the holder of a mutex, packed: owner id, first token, since when, what it says of itself. Valid while the string is that owner id |
 //! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits, shares the lock or has a tombstone, which sends every step the long way; then the version of this layout, 1 |
 //! | `q` | the queue: owner ids in order, a comma after each |
-//! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, mode, limit, channel, info |
+//! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, mode, limit, permits, channel, info |
 //! | `m` | since when the lock is open (`fair: false`) |
 //! | `x<owner>`, `b` | tombstones and their ends; when the first of them may be swept |
 //!
@@ -20,8 +20,8 @@
 //! | field | content |
 //! |---|---|
 //! | `k` | the kind it is in use as |
-//! | `H` | packed: the farthest end, the longest lease asked for, how many hold, the soonest end, the number of buckets, the soonest end in each bucket, then the owner id of the writer |
-//! | `H0`, `H1`... | a bucket: owner id and end of each of its holds; 64 on average |
+//! | `H` | packed: the farthest end, the longest lease asked for, how many permits are held, the soonest end, the number of buckets, the soonest end in each bucket, then the owner id of the writer |
+//! | `H0`, `H1`... | a bucket: owner id, end and number of permits of each of its holds; 64 on average |
 //! | `h<owner>` | packed: its token, since when, what it says of itself |
 //!
 //! On a node of a quorum there are also the field `v` (who is told when the lock is given back, packed: owner id, mode,

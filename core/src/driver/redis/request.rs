@@ -236,7 +236,7 @@ fn write_take<'a>(
     };
     command.arg(channel).arg(&*take.info);
     if kind != Kind::Mutex {
-        command.arg(code::of_mode(take.mode)).arg(take.limit);
+        command.arg(code::of_mode(take.mode)).arg(take.limit).arg(take.permits);
     }
     if let Some(vote) = take.vote {
         let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
@@ -277,6 +277,7 @@ mod tests {
         Take {
             mode: Mode::Exclusive,
             limit: 1,
+            permits: 1,
             ttl: Duration::from_secs(1),
             wait: false,
             block: 1,

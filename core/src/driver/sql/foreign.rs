@@ -291,7 +291,7 @@ mod tests {
     fn ours(token: u64, ends: u64) -> Record {
         let owner = OwnerId::parse("00112233445566778899aabbccddeeff").unwrap();
         let (mode, since, info) = (Mode::Exclusive, 10, "{}".into());
-        let holder = Holder { owner, mode, token, since, ends, info };
+        let holder = Holder { owner, mode, token, since, ends, permits: 1, info };
         Record { holders: vec![holder], ..Record::default() }
     }
 

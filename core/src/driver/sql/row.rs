@@ -62,6 +62,7 @@ impl Columns<'_> {
                 token: token(self.token, "token")?,
                 since: number(self.granted_at, "granted_at")?,
                 ends: number(self.expires_at, "expires_at")?,
+                permits: 1,
                 info: self.holder.unwrap_or_default().into(),
             }],
         };

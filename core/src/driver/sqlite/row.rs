@@ -107,6 +107,7 @@ fn read(row: &Row<'_>) -> Result<Record, Fault> {
             token: token(row, 1, "token")?,
             since: number(row, 2, "granted_at")?,
             ends: number(row, 3, "expires_at")?,
+            permits: 1,
             info: text(row, 4, "info")?.unwrap_or_default().into(),
         }],
     };

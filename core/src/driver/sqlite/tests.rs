@@ -64,6 +64,7 @@ fn take(store: &SqliteStore, name: &str, info: &str) -> Step {
         action: Action::Take(Take {
             mode: Mode::Exclusive,
             limit: 1,
+            permits: 1,
             ttl: Duration::from_secs(1),
             wait: false,
             block: 1,

@@ -56,7 +56,17 @@ async fn locks_of_several_slots_are_no_single_step() {
         names.map(|name| {
             let (mode, ttl, floor) = (Mode::Exclusive, Duration::from_secs(2), Token::default());
             let info = "{}".into();
-            let take = Take { mode, limit: 1, ttl, wait: false, block: 1, floor, info, vote: None };
+            let take = Take {
+                mode,
+                limit: 1,
+                permits: 1,
+                ttl,
+                wait: false,
+                block: 1,
+                floor,
+                info,
+                vote: None,
+            };
             let (lock, owner) = (LockKey::new(name), OwnerId::draw(&*runtime));
             Step { lock, owner, kind: Kind::Mutex, action: Action::Take(take) }
         })

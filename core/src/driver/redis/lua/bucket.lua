@@ -16,19 +16,20 @@ local function rebound(lock, bucket, bound)
   end
 end
 
--- Notes until when an owner holds; without an end, that it does no longer.
-local function note_end(lock, owner, ends)
+-- Notes until when an owner holds; without an end, that it does no longer. Of a new one also how many permits.
+local function note_end(lock, owner, ends, permits)
   local bucket, at = find(lock, owner)
   local holds = lock.holds[bucket]
-  local one = ends and owner .. struct.pack('<d', ends) or ''
+  permits = at and permits_at(holds, at) or permits
+  local one = ends and owner .. struct.pack('<dH', ends, permits) or ''
   local bound, ended = bound_of(lock, bucket), at and ends_at(holds, at)
   if at then
     holds = sub(holds, 1, at - 1) .. one .. sub(holds, at + HOLD_SIZE)
   else
     holds = holds .. one
-    lock.count = lock.count + 1
+    lock.count = lock.count + permits
   end
-  if not ends then lock.count = lock.count - 1 end
+  if not ends then lock.count = lock.count - permits end
   lock.holds[bucket], lock.fresh[bucket], lock.changed = holds, true, true
   if holds == one then
     -- Nobody else holds in this bucket.
@@ -46,7 +47,7 @@ end
 
 -- Twice as many buckets, for one more hold.
 local function split(lock)
-  local all, ends = owners(lock)
+  local all, ends, permits = owners(lock)
   local parts, bounds = {}, {}
   lock.buckets = 2 * lock.buckets
   for bucket = 0, lock.buckets - 1 do
@@ -55,7 +56,7 @@ local function split(lock)
   for at, owner in ipairs(all) do
     local bucket = bucket_of(lock, owner)
     local part = parts[bucket]
-    part[#part + 1] = owner .. struct.pack('<d', ends[at])
+    part[#part + 1] = owner .. struct.pack('<dH', ends[at], permits[at])
     bounds[bucket] = math.min(bounds[bucket], ends[at])
   end
   local packed = {}

@@ -1,8 +1,12 @@
--- Who holds a lock that several may hold: owner id and end of each, in buckets by the owner id, so that a step reads and writes few of
--- thousands. A bucket is a field of the record, `H0` and so on; `H` sums up: the farthest and the longest lease, how many hold, the
+-- Who holds a lock that several may hold: owner id, end and number of permits of each, in buckets by the owner id, so that a step reads and writes few of
+-- thousands. A bucket is a field of the record, `H0` and so on; `H` sums up: the farthest and the longest lease, how many permits are held, the
 -- soonest end, how many buckets, the soonest end in each of them, then the writer, if there is one.
 local function ends_at(holds, at)
   return (struct.unpack('<d', holds, at + 32))
+end
+
+local function permits_at(holds, at)
+  return (struct.unpack('<H', holds, at + 40))
 end
 
 local function bound_of(lock, bucket)
@@ -39,18 +43,19 @@ local function ends_of(lock, owner)
   return at and ends_at(lock.holds[bucket], at)
 end
 
--- All who hold, and their ends; of a moment, all in buckets in which one has ended by then.
+-- All who hold, their ends and their permits; of a moment, all in buckets in which one has ended by then.
 local function owners(lock, moment)
-  local all, ends = {}, {}
+  local all, ends, permits = {}, {}, {}
   for bucket = 0, lock.count > 0 and lock.buckets - 1 or -1 do
     if not moment or bound_of(lock, bucket) <= moment then
       local holds = holds_in(lock, bucket)
       for at = 1, #holds, HOLD_SIZE do
-        all[#all + 1], ends[#ends + 1] = sub(holds, at, at + 31), ends_at(holds, at)
+        local place = #all + 1
+        all[place], ends[place], permits[place] = sub(holds, at, at + 31), ends_at(holds, at), permits_at(holds, at)
       end
     end
   end
-  return all, ends
+  return all, ends, permits
 end
 
 -- Nobody holds, and nothing is known of who did.

@@ -83,10 +83,10 @@ end
 local function ticket_of(lock, owner)
   local packed = call('HGET', lock.record, 'w' .. owner)
   if not packed then return nil end
-  local refreshed, passed, ttl, block, since, mode, limit, channel, at = struct.unpack(TICKET_FORM, packed)
+  local refreshed, passed, ttl, block, since, mode, limit, permits, channel, at = struct.unpack(TICKET_FORM, packed)
   return {
     owner = owner, refreshed = refreshed, passed = passed, ttl = ttl, block = block, since = since, mode = mode,
-    limit = limit, channel = channel, info = sub(packed, at),
+    limit = limit, permits = permits, channel = channel, info = sub(packed, at),
   }
 end
 

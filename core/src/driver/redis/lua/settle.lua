@@ -1,6 +1,6 @@
 local function write(lock, ticket)
   put(lock, 'w' .. ticket.owner, struct.pack(TICKET_FORM, ticket.refreshed, ticket.passed, ticket.ttl, ticket.block,
-    ticket.since, ticket.mode, ticket.limit, ticket.channel) .. ticket.info)
+    ticket.since, ticket.mode, ticket.limit, ticket.permits, ticket.channel) .. ticket.info)
   keep(lock, now + TICKET_LIFE)
 end
 
@@ -68,7 +68,7 @@ end
 -- script serves more than so many, so that none keeps the server for long: the next one is asked to come for itself.
 local function settle(lock, me)
   local ticket, served = head(lock), 0
-  while ticket and admits(lock, ticket.mode, ticket.limit) do
+  while ticket and admits(lock, ticket.mode, ticket.limit, ticket.permits) do
     if is_open(lock, ticket) or math.max(lock.last + 1, now) > TOKEN_MAX then return end
     if served == SERVED_AT_ONCE then
       return announce_later(lock, ticket.channel, 'o' .. ticket.owner)
@@ -78,7 +78,7 @@ local function settle(lock, me)
     local first = next_token(lock)
     local block = drawn(first, ticket.block)
     local message = string.format('g%s %.0f %d %d', ticket.owner, first, ttl, block)
-    add_holder(lock, ticket.owner, ticket.mode, ttl, block, ticket.info, first, ticket.ttl)
+    add_holder(lock, ticket.owner, ticket.mode, ttl, block, ticket.info, first, ticket.ttl, ticket.permits)
     if ticket.owner == me or now < ticket.refreshed + UNREACHABLE_AFTER then
       announce_later(lock, ticket.channel, message)
       served = served + 1
@@ -103,7 +103,7 @@ end
 -- Tells the head of the queue that the lock is open, if it is and the head may hold.
 local function tell_open(lock)
   local ticket = head(lock)
-  if ticket and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit) then
+  if ticket and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit, ticket.permits) then
     announce_later(lock, ticket.channel, 'o' .. ticket.owner)
   end
 end

@@ -1,7 +1,7 @@
 -- A lock that several may hold. In the own layout a mark lies under the lock, so that others are kept out, until the last
 -- hold ends at the latest. The record says who holds (see holds.lua); `h<owner>` says of each its token, since when, and info.
-local function write_hold(lock, owner, ends)
-  note_end(lock, owner, ends)
+local function write_hold(lock, owner, ends, permits)
+  note_end(lock, owner, ends, permits)
   if not lock.latest or ends > lock.latest then lock.latest = ends end
   if ends > lock.farthest then lock.farthest = ends end
   TOUCHED
@@ -39,10 +39,10 @@ local function expire(lock)
   end
 end
 
-local function admits(lock, mode, limit)
+local function admits(lock, mode, limit, permits)
   if KEEPS_OUT(lock, mode, limit) then return false end
+  if mode == MODE_PERMIT then return lock.count + permits <= limit end
   if lock.count == 0 then return true end
-  if mode == MODE_PERMIT then return lock.count < limit end
   return mode == MODE_READ and not lock.writer
 end
 
@@ -51,12 +51,12 @@ local function token_of(lock, owner)
   return drawn or (struct.unpack('<d', call('HGET', lock.record, 'h' .. owner)))
 end
 
-local function add_holder(lock, owner, mode, ttl, block, info, first, asked)
+local function add_holder(lock, owner, mode, ttl, block, info, first, asked, permits)
   if lock.count == 0 then lock.farthest, lock.longest = 0, 0 end
   lock.longest = math.max(lock.longest, asked * 1000)
   lock.last, lock.turned = first + block - 1, true
   if lock.count >= CAPACITY then split(lock) end
-  write_hold(lock, owner, now + ttl * 1000)
+  write_hold(lock, owner, now + ttl * 1000, permits)
   if mode == MODE_WRITE then lock.writer = owner end
   lock.tokens = lock.tokens or {}
   lock.tokens[owner] = first

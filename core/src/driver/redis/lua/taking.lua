@@ -6,7 +6,7 @@ local function take(lock)
     return GONE
   end
   if other then return { CONFLICT, other } end
-  local mode, limit = MODE_AND_LIMIT
+  local mode, limit, permits = TERMS_OF_KIND
   if reached > lock.last then
     lock.last, lock.turned = reached, true
   end
@@ -18,7 +18,7 @@ local function take(lock)
     return { GRANTED, first, rest }
   end
   local place = string.find(lock.queue, me, 1, true)
-  local ticket = admits(lock, mode, limit) and head(lock)
+  local ticket = admits(lock, mode, limit, permits) and head(lock)
   if ticket == nil or ticket and is_open(lock, ticket) then
     -- Nobody waits, or the lock is open: this owner passes the head over, unless it is the head.
     if place then drop(lock, place, me) end
@@ -28,7 +28,7 @@ local function take(lock)
     end
     first = next_token(lock)
     local count = drawn(first, block)
-    add_holder(lock, me, mode, ttl, count, info, first, ttl)
+    add_holder(lock, me, mode, ttl, count, info, first, ttl, permits)
     SETTLE_THE_REST
     store(lock)
     return count == block and first or { GRANTED, first, ttl, count }
@@ -43,6 +43,7 @@ local function take(lock)
     lock.moved, lock.turned = true, true
     write(lock, {
       owner = me, refreshed = now, passed = 0, ttl = ttl, block = block, since = now, mode = mode, limit = limit,
+      permits = permits,
       channel = channel, info = info,
     })
   end

@@ -15,11 +15,11 @@ local function renew_one(key, record, me, ttl, refresh)
     return { GONE, 0, 0, 0, 0 }
   end
   local ticket = ticket_of(lock, me)
-  if place == 1 and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit) then
+  if place == 1 and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit, ticket.permits) then
     drop(lock, place, me)
     first = next_token(lock)
     -- Who looks again is told no number of tokens, so it is one.
-    add_holder(lock, me, ticket.mode, ttl, 1, ticket.info, first, ttl)
+    add_holder(lock, me, ticket.mode, ttl, 1, ticket.info, first, ttl, ticket.permits)
     SETTLE_THE_REST
     store(lock)
     return first, ttl

@@ -66,8 +66,8 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * A semaphore: at most {@code limit} holders at once. Every acquire takes one permit; the permit of a holder that died
-     * comes back when its lease has ended. Clients may ask with different limits, each is served by its own.
+     * A semaphore: at most {@code limit} holders at once. Every acquire takes one permit, or as many as the option
+     * {@code permits} says. Those of a holder that died come back when its lease has ended. Clients may ask with different limits, each is served by its own.
      */
     public Lock semaphore(String name, int limit) {
         return Lock.of(this, name, Map.of("mode", Mode.PERMIT.toString(), "permits", limit));

@@ -83,6 +83,14 @@ public interface LockOptions<T> {
     }
 
     /**
+     * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with {@code
+     * redisson}. By default {@code 1}.
+     */
+    default T permits(int permits) {
+        return option("permits", permits);
+    }
+
+    /**
      * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients
      * are served. {@code 0}: never. By default {@code 16}.
      */
