@@ -21,4 +21,6 @@ CARGO_TARGET_DIR=$target/glue cargo run --quiet --manifest-path glue/Cargo.toml 
 cp ../bindings-node/lib/*.ts stage
 cp lib/*.ts stage
 npx --no-install tsc
+# What bundlers make of the file is for `connect` to see.
+echo 'declare const module: object; export default module;' >dist/core.wasm.d.ts
 rm -r stage

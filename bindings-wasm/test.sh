@@ -32,10 +32,11 @@ if [ -n "${FENCELOCK_FULL:-}" ]; then
   timeout=3600000
   at_once=1
   files=test/
-  # Bundlers, and what Cloudflare runs Workers on.
+  # Bundlers, other runtimes, and what Cloudflare runs Workers on.
   mkdir -p "$folder/bundlers"
   (cd "$folder/bundlers" && echo '{ "private": true }' >package.json &&
-    npm install --loglevel=error --no-audit --no-fund --no-package-lock esbuild@0.28.2 miniflare@4.20260730.0 webpack@5.113.0)
+    npm install --loglevel=error --no-audit --no-fund --no-package-lock esbuild@0.28.2 miniflare@4.20260730.0 webpack@5.113.0 \
+      bun@1.4.5 deno@2.9.6 next@16.4.6 react@19.3.1 react-dom@19.3.1)
 else
   for name in $first; do files="$files test/$name.test.js"; done
 fi

@@ -1,3 +1,4 @@
+import { builtin } from './builtin.js';
 import { whenEnding } from './ending.js';
 import type { Door } from './native.js';
 import type { Wire } from './wire.js';
@@ -29,7 +30,7 @@ export function ended(wire: Wire): void {
  */
 export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
   // Nothing can be sent at `exit`, so nothing of this package may keep a process from reaching `beforeExit`.
-  whenEnding('beforeExit', 'fencelock-wasm.leaving', () => ask(leave));
+  if (builtin) whenEnding('beforeExit', 'fencelock-wasm.leaving', () => ask(leave));
 }
 
 function leave(door: Door): void {

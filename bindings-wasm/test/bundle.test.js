@@ -1,12 +1,14 @@
-// The package where bundlers put it: a Cloudflare Worker, a page by esbuild, a page by webpack. The full length only, since
-// test.sh downloads the bundlers.
+// The package where bundlers and other runtimes put it: a Cloudflare Worker, a page by esbuild or webpack, Next.js, Bun, Deno. The full
+// length only, since test.sh downloads them.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
+import { connect, http } from 'fencelock-wasm';
 import { answering, TOKEN } from '../rest.js';
 import { fresh, onRedis } from './support/stores.js';
 
@@ -64,6 +66,25 @@ test('webpack finds the core by itself', async () => {
   prints(join(output.path, output.filename));
 });
 
+/** Serves over HTTP what lies on a store, from a `before` on, and answers how to be asked. */
+function served(store) {
+  const at = { token: TOKEN };
+  let rest;
+  let server;
+  before(async () => {
+    rest = answering(store.url);
+    server = createServer((request, response) => rest.answer(request, response));
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    at.url = `http://127.0.0.1:${server.address().port}`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+    rest.close();
+  });
+  return at;
+}
+
 /** Answers how often it was asked; what counts waits between reading and writing, so it counts right under a lock only. */
 const WORKER = `
   import { connect, http } from 'fencelock-wasm';
@@ -83,13 +104,9 @@ const WORKER = `
 const TIMES = 8;
 
 onRedis('a Cloudflare Worker', (store) => {
-  let rest;
-  let server;
+  const at = served(store);
   let modules;
   before(async () => {
-    rest = answering(store.url);
-    server = createServer((request, response) => rest.answer(request, response));
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
     const outdir = join(FOLDER, 'worker');
     const { metafile } = await build({
       entryPoints: [program('worker.js', WORKER)],
@@ -108,17 +125,11 @@ onRedis('a Cloudflare Worker', (store) => {
       path,
     }));
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-    rest.close();
-  });
 
   for (const compatibilityFlags of [[], ['nodejs_compat']])
     for (const where of ['memory', 'HTTP'])
       test(`counts right in ${where} ${compatibilityFlags}`, async () => {
-        const url = where === 'HTTP' ? `http://127.0.0.1:${server.address().port}` : '';
-        const bindings = { url, token: TOKEN, name: fresh() };
+        const bindings = { ...at, name: fresh(), ...(where === 'memory' && { url: '' }) };
         const modulesRoot = join(FOLDER, 'worker');
         const worker = new Miniflare({ modules, modulesRoot, compatibilityDate: '2025-05-05', compatibilityFlags, bindings });
         try {
@@ -129,4 +140,94 @@ onRedis('a Cloudflare Worker', (store) => {
           await worker.dispose();
         }
       });
+});
+
+const RUNTIMES = { bun: ['bun'], deno: ['deno', 'run', '--allow-all', '--node-modules-dir=manual'] };
+
+onRedis('another runtime', (store) => {
+  const at = served(store);
+
+  for (const [runtime, [command, ...words]] of Object.entries(RUNTIMES)) {
+    /** Runs a program to its end: what it printed, and how it ended. */
+    const runs = async (body) => {
+      const text = `import { connect, http } from 'fencelock-wasm';\nconst at = ${JSON.stringify(at)};\n${body}`;
+      const child = spawn(resolve('bundlers', 'node_modules', '.bin', command), [...words, program(`${runtime}.js`, text)], { cwd: FOLDER });
+      let [out, err] = ['', ''];
+      child.stdout.on('data', (data) => (out += data));
+      child.stderr.on('data', (data) => (err += data));
+      const [code] = await once(child, 'close');
+      return [out, err, code];
+    };
+
+    test(`${runtime} takes locks in memory and over HTTP, waits for one, and ends`, async () => {
+      const body = `
+        for (const store of ['memory:', http(at)]) {
+          const client = await connect(store);
+          const guard = await client.lock('x').acquire();
+          const next = client.lock('x').acquire({ wait: 20_000 });
+          console.log(guard.isHeld, await guard.release());
+          await (await next).release();
+          await client.close();
+        }`;
+      assert.deepEqual(await runs(body), ['true released\n'.repeat(2), '', 0]);
+    });
+
+    test(`${runtime} gives back what it holds when it ends`, async () => {
+      const name = fresh();
+      assert.deepEqual(await runs(`await (await connect(http(at))).lock('${name}', { ttl: 600_000 }).acquire();`), ['', '', 0]);
+      const client = await connect(http(at));
+      await (await client.lock(name).acquire({ wait: 20_000 })).release();
+      await client.close();
+    });
+  }
+});
+
+/** An app of Next.js with a route on the edge and one on Node.js. */
+const ROUTE = (runtime) => `
+  import { connect, http } from 'fencelock-wasm';
+  export const runtime = '${runtime}';
+  export const dynamic = 'force-dynamic';
+  export async function GET(request) {
+    const url = new URL(request.url).searchParams.get('url');
+    const client = await connect(url ? http({ url, token: '${TOKEN}' }) : 'memory:');
+    const held = await client.lock('x').using((guard) => guard.isHeld);
+    await client.close();
+    return new Response(String(held));
+  }`;
+
+/** The packages that Node.js loads by itself. */
+const EXTERNAL = { turbopack: [], webpack: ['fencelock-wasm'] };
+
+onRedis('Next.js', (store) => {
+  const at = served(store);
+  const app = resolve('bundlers', 'next');
+  const next = (...words) => [resolve('bundlers', 'node_modules', '.bin', 'next'), words, { cwd: app, encoding: 'utf8', env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1' } }];
+
+  for (const bundler of Object.keys(EXTERNAL))
+    test(`takes locks on the edge and on Node.js, by ${bundler}`, async () => {
+      for (const [name, text] of Object.entries({
+        'app/layout.js': 'export default ({ children }) => <html><body>{children}</body></html>;',
+        'app/edge/route.js': ROUTE('edge'),
+        'app/node/route.js': ROUTE('nodejs'),
+        'next.config.mjs': `const root = ${JSON.stringify(resolve('.'))};
+          export default { turbopack: { root }, outputFileTracingRoot: root, serverExternalPackages: ${JSON.stringify(EXTERNAL[bundler])} };`,
+      })) {
+        mkdirSync(dirname(join(app, name)), { recursive: true });
+        writeFileSync(join(app, name), text);
+      }
+      const built = spawnSync(...next('build', `--${bundler}`));
+      assert.equal(built.status, 0, built.stdout + built.stderr);
+      const server = spawn(...next('start', '--port', '0'));
+      try {
+        const place = await new Promise((told) => server.stdout.on('data', (data) => /http:\/\/localhost:\d+/.test(data) && told(/http:\/\/localhost:\d+/.exec(data)[0])));
+        for (const runtime of ['edge', 'node'])
+          for (const url of ['', at.url]) {
+            const answer = await fetch(`${place}/${runtime}?url=${encodeURIComponent(url)}`);
+            assert.equal(await answer.text(), 'true');
+          }
+      } finally {
+        server.kill();
+        await once(server, 'close');
+      }
+    });
 });
