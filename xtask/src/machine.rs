@@ -144,7 +144,11 @@ fn install(packages: &[&str]) {
         && succeeds(Command::new("chmod").arg("755").arg(policy));
     let apt = |words: &[&str]| {
         let mut command = Command::new("apt-get");
-        succeeds(command.args(words).env("DEBIAN_FRONTEND", "noninteractive"));
+        command.args(words).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+        let Ok(output) = command.output() else { return };
+        if !output.status.success() {
+            print!("{}", String::from_utf8_lossy(&output.stderr));
+        }
     };
     apt(&["update"]);
     apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat());
