@@ -6,7 +6,7 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-copy=${1:-$root/target/breakages/tree}
+copy=${1:-${CARGO_TARGET_DIR:-$root/target}/breakages/tree}
 
 rm -rf "$copy"
 mkdir -p "$copy"
