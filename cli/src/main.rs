@@ -10,7 +10,7 @@ mod manual;
 mod run;
 mod secret;
 mod sql;
-mod state;
+mod state_directory;
 mod store;
 mod view;
 

@@ -9,7 +9,7 @@ use fencelock::Client;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::exit::{Failure, say};
-use crate::state::directory;
+use crate::state_directory::directory;
 
 const VARIABLE: &str = "FENCELOCK_URL";
 
