@@ -1,18 +1,19 @@
-//! Stores. One folder (or file) per store, each with its steps and dialects. A new store adds one line here.
+//! Stores: a folder or file for each, with its steps and dialects. [`record`], [`queue`] and [`cell`] are the models, `sql` is what PostgreSQL and
+//! MySQL share; the other files are shared by several stores, as their `cfg`s say.
 
 pub mod cell;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 pub(crate) mod cell_document;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod datagram;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod entry_text;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
 mod hosts;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod identifier;
-#[cfg(any(feature = "etcd", feature = "zookeeper"))]
-mod line;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod members;
 pub mod memory;

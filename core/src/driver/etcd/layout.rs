@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::message::{KeyValue, Range};
-pub(super) use crate::driver::line::Line;
+pub(super) use crate::driver::entry_text::EntryText;
 use crate::port::{CellKey, EntryView, Family, LockKey, Mode, OwnerId, Rank, SessionId, Standing};
 
 /// The names of keys behind one prefix.
@@ -101,7 +101,7 @@ fn is_entry(word: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     pub(super) rank: Rank,
-    pub(super) line: Line,
+    pub(super) line: EntryText,
     /// The lease that it ends with.
     pub(super) lease: i64,
 }
@@ -115,15 +115,15 @@ impl Stored {
         let (standing, fence) = (self.standing(), Some(self.rank.place()));
         // etcd's own clients write a shorter word there.
         let owner = self.rank.name().rsplit('/').next().and_then(OwnerId::parse);
-        let Line { limit, info, .. } = self.line;
+        let EntryText { limit, info, .. } = self.line;
         EntryView { standing, owner, fence, limit, age: <_>::default(), left: None, info }
     }
 }
 
 /// Reads the value of the key that ends with `last`. An entry of another program excludes everybody.
-fn read(last: &str, value: &[u8]) -> Line {
-    let own = (last.len() == OWNER).then(|| Line::parse(value)).flatten();
-    own.unwrap_or_else(|| Line::foreign(Mode::Exclusive))
+fn read(last: &str, value: &[u8]) -> EntryText {
+    let own = (last.len() == OWNER).then(|| EntryText::parse(value)).flatten();
+    own.unwrap_or_else(|| EntryText::foreign(Mode::Exclusive))
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     fn a_lock_has_its_own_entries_in_the_order_they_were_made() {
         let (layout, owner) = (Layout::new("p/"), "0123456789abcdef0123456789abcdef");
         let mut ours = key(&format!("p/a/{owner}"), 9);
-        ours.value = Line::foreign(Mode::Read).written();
+        ours.value = EntryText::foreign(Mode::Read).written();
         let found = vec![ours, key("p/a/32698f1c", 4), key("p/a/b/1", 2), key("p/a/x", 3)];
         let entries = layout.entries(&LockKey::new("a"), found.clone());
         let mode = |stored: &Stored| (stored.rank.place(), stored.line.mode);

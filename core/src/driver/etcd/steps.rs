@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::fault::ended;
 use super::joins::Joins;
-use super::layout::{Layout, Line, Stored};
+use super::layout::{EntryText, Layout, Stored};
 use super::link::Link;
 use super::message::{
     Compare, DeleteRange, KeepAlive, KeyValue, LeaseGrant, LeaseRevoke, Operation, Put, Reply,
@@ -90,7 +90,7 @@ impl Steps {
     ) -> Result<Option<Joined>, Failure> {
         let owner = entry.owner;
         let (key, left) = (self.layout.entry(lock, owner), self.layout.left(owner));
-        let value = Line::of(entry).written();
+        let value = EntryText::of(entry).written();
         let put = Put { key: key.clone().into(), value, lease: lease(of) };
         let unless = vec![Compare::created(&key, 0), Compare::created(&left, 0)];
         let make = vec![Operation::Put(put), Operation::Range(self.layout.all(lock))];

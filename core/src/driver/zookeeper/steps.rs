@@ -12,7 +12,7 @@ use super::layout::{LEASES, Layout};
 use super::node::{Child, Names, Node, digits};
 use super::places::{Stored, folder, named, names};
 use super::session::{Session, Sessions};
-use crate::driver::line::Line;
+use crate::driver::entry_text::EntryText;
 use crate::error::{Code, Error};
 use crate::port::{Entry, EntryView, Failure, Joined, LockKey, OwnerId, Rank};
 
@@ -64,7 +64,7 @@ impl Steps {
         }
         let (main, own) = (self.layout.folder(lock), self.layout.folder_of(lock, mode));
         let path = format!("{own}/{}{}", names.stem(owner), names.marker(mode));
-        let value = Line::of(entry).written();
+        let value = EntryText::of(entry).written();
         let options = self.sessions.options(CreateMode::EphemeralSequential);
         let (stat, sequence, listed) = loop {
             // Sent in one piece: behind a look for this owner id nothing of it is sent any more.
@@ -240,11 +240,11 @@ pub(super) async fn view(client: &Client, stored: Stored) -> Result<Option<Entry
         Err(Fault::NoNode) => return Ok(None),
         Err(fault) => return Err(fault),
     };
-    let own = Line::parse(&value);
+    let own = EntryText::parse(&value);
     let owner = own.as_ref().and_then(|_| stored.owner());
-    let line = own.unwrap_or_else(|| Line::foreign(stored.mode));
+    let line = own.unwrap_or_else(|| EntryText::foreign(stored.mode));
     let fence = Some(stat.czxid.unsigned_abs());
-    let (standing, Line { limit, info, .. }) = (stored.standing(), line);
+    let (standing, EntryText { limit, info, .. }) = (stored.standing(), line);
     let (age, left) = Default::default();
     Ok(Some(EntryView { standing, owner, fence, limit, age, left, info }))
 }

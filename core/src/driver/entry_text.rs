@@ -6,7 +6,7 @@ use crate::port::{Entry, Mode};
 
 /// The value of an entry: `<mode> <limit>`, and who asks on a line of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct EntryText {
     pub(super) mode: Mode,
     pub(super) limit: u32,
     pub(super) info: Arc<str>,
@@ -19,7 +19,7 @@ const MODES: &[(Mode, &str)] = &[
     (Mode::Permit, "permit"),
 ];
 
-impl Line {
+impl EntryText {
     pub(super) fn of(entry: &Entry) -> Self {
         let Entry { mode, limit, ref info, .. } = *entry;
         Self { mode, limit, info: info.clone() }
@@ -54,10 +54,10 @@ mod tests {
     #[test]
     fn a_value_is_read_as_it_was_written() {
         for (mode, word) in MODES {
-            let line = Line { mode: *mode, limit: 7, info: r#"{"host":"a\nb"}"#.into() };
+            let line = EntryText { mode: *mode, limit: 7, info: r#"{"host":"a\nb"}"#.into() };
             assert!(line.written().starts_with(word.as_bytes()));
-            assert_eq!(Line::parse(&line.written()), Some(line));
+            assert_eq!(EntryText::parse(&line.written()), Some(line));
         }
-        assert_eq!(Line::parse(b"who knows 1\n"), None);
+        assert_eq!(EntryText::parse(b"who knows 1\n"), None);
     }
 }
