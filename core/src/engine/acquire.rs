@@ -13,19 +13,12 @@ use super::attempt::Attempt;
 use super::hold::Hold;
 use super::line::{Entered, Local, Turn};
 use super::reason::Reason;
-use super::request::{LockId, Request, Wait};
+use super::request::{Asked, LockId, Request, Wait};
 use super::who_holds::shown;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::port::Instant;
 use crate::runtime::sync::Mutex;
-
-/// A number for an acquire, and when it began, for the events it causes.
-#[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub attempt: u64,
-    pub since: Instant,
-}
 
 impl Engine {
     pub(super) fn ask(&self) -> Asked {

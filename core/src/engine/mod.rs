@@ -19,6 +19,7 @@ mod reentrant;
 mod release;
 mod request;
 mod retry_delays;
+mod runs;
 mod several;
 #[cfg(test)]
 mod shuttle;
@@ -43,11 +44,11 @@ pub(crate) use reentrant::{Counts, Share};
 pub(crate) use release::GivenUp;
 pub(crate) use request::{LockId, Request, Wait};
 pub(crate) use retry_delays::RetryDelays;
+pub(crate) use runs::{InProgress, Runs};
 pub(crate) use several::Member;
 use table::{Abandoned, Table};
 use who_holds::Questions;
 
-use crate::algorithm::Runs;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
 use crate::port::limits::TOMBSTONE_LIFE;

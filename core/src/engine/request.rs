@@ -6,6 +6,13 @@ use std::time::Duration;
 use crate::fence::Token;
 use crate::port::{Action, Instant, Kind, LockKey, Mode, OwnerId, Runtime, Step, Take};
 
+/// A number for an acquire, and when it began, for the events it causes.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub attempt: u64,
+    pub since: Instant,
+}
+
 /// The beginning of the key of a job's lock. No user's name begins so.
 const JOB: &str = "fencelock:job:";
 

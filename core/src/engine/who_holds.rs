@@ -10,8 +10,7 @@ use scopeguard::guard;
 use serde::Deserialize;
 
 use super::Engine;
-use super::acquire::Asked;
-use super::request::LockId;
+use super::request::{Asked, LockId};
 use crate::error::Error;
 use crate::event::Event;
 use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId, is_hidden};

@@ -1,23 +1,14 @@
 //! The lease interface behind a concrete handle, so that algorithms are compiled once for all stores.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use super::capabilities::Capabilities;
 use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
 use super::lease::{Answer, LeaseStore, NoticeSink, Step};
-use super::marker::{MaybeSend, MaybeSync};
+use super::marker::{BoxFuture, MaybeSend, MaybeSync};
 use super::queue::StoreEntry;
 use crate::error::Result;
-
-/// A boxed future, `Send` where there are threads.
-#[cfg(not(target_arch = "wasm32"))]
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-/// A boxed future, `Send` where there are threads.
-#[cfg(target_arch = "wasm32")]
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// The dyn twin of [`LeaseStore`]. A boxed call costs tens of nanoseconds against a round trip of tens of microseconds; a request of the engine is
 /// boxed once.

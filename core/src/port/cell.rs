@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::BoxFuture;
+use super::failure::Failure;
 use super::key::OwnerId;
-use super::lease::{Failure, limits};
-use super::marker::{MaybeSend, MaybeSync};
+use super::limits;
+use super::marker::{BoxFuture, MaybeSend, MaybeSync};
 use crate::error::Result;
 
 /// A cell as the store sees it. Cells of different families never meet, whatever their names.

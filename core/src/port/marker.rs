@@ -1,5 +1,8 @@
 //! `Send` and `Sync` where there are threads, nothing where there are none.
 
+use std::future::Future;
+use std::pin::Pin;
+
 #[cfg(not(target_arch = "wasm32"))]
 mod bounds {
     /// `Send`, except on wasm32, where futures of the host cannot be.
@@ -21,3 +24,10 @@ mod bounds {
 }
 
 pub use bounds::{MaybeSend, MaybeSync};
+
+/// A boxed future, `Send` where there are threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future, `Send` where there are threads.
+#[cfg(target_arch = "wasm32")]
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;

@@ -1,15 +1,18 @@
 //! The interfaces between the algorithms and what they stand on: leases, cells, a clock.
 //!
-//! A driver implements [`LeaseStore`] or [`QueueStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
+//! A driver implements [`LeaseStore`], [`QueueStore`] or `SessionStore`, and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here
+//! knows a product.
 
 pub(crate) mod backoff;
 mod batch;
 mod capabilities;
 mod cell;
+mod failure;
 pub(crate) mod failures;
 mod key;
 mod lease;
 pub(crate) mod left_owners;
+pub mod limits;
 mod marker;
 pub(crate) mod millis;
 mod mode;
@@ -19,17 +22,15 @@ mod runtime;
 mod session;
 mod view;
 
-pub use batch::{BoxFuture, LeaseHandle};
+pub use batch::LeaseHandle;
 pub use capabilities::{Capabilities, Fence, Guarantee, Life};
 pub use cell::{
     Cell, CellKey, CellStore, Cells, Change, Family, Look, Mark, Swap, Untold, Version,
 };
+pub use failure::{Applied, Failure};
 pub use key::{Layout, LockKey, OwnerId};
-pub use lease::{
-    Action, Answer, Applied, Failure, LeaseStore, Notice, NoticeSink, Outcome, Step, Take, Vote,
-    limits,
-};
-pub use marker::{MaybeSend, MaybeSync};
+pub use lease::{Action, Answer, LeaseStore, Notice, NoticeSink, Outcome, Step, Take, Vote};
+pub use marker::{BoxFuture, MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
 pub use queue::{
     Entry, EntryView, Joined, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,

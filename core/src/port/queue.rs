@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::capabilities::Capabilities;
 use super::cell::Cells;
+use super::failure::Failure;
 use super::key::{LockKey, OwnerId};
-use super::lease::Failure;
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::Mode;
 use crate::error::Result;

@@ -4,8 +4,7 @@ use std::ops::{Add, Sub};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::batch::BoxFuture;
-use super::marker::{MaybeSend, MaybeSync};
+use super::marker::{BoxFuture, MaybeSend, MaybeSync};
 
 /// A moment on the local clock that runs through suspend, in nanoseconds from an arbitrary start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::capabilities::Capabilities;
+use super::failure::Failure;
 use super::key::LockKey;
-use super::lease::Failure;
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::Mode;
 use super::view::LockState;

@@ -9,8 +9,7 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
 use super::record::{Record, Status};
-use super::runs::InProgress;
-use crate::engine::{Engine, Hold, Local};
+use crate::engine::{Engine, Hold, InProgress, Local};
 use crate::event::Event;
 use crate::port::backoff::Backoff;
 use crate::port::{Change, Instant, Swap};

@@ -10,7 +10,6 @@ mod calendar;
 mod keeper;
 mod last;
 mod record;
-mod runs;
 mod schedule;
 mod skipped;
 
@@ -20,7 +19,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use crate::engine::{Attempt, Engine, Hold, LockId, Request, deadline, too_late};
+use crate::engine::{Attempt, Engine, Hold, InProgress, LockId, Request, deadline, too_late};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::port::backoff::Backoff;
@@ -32,8 +31,6 @@ use self::keeper::Keeper;
 pub(crate) use self::keeper::{Begun, Ending};
 use self::record::Record;
 pub use self::record::{JobState, Status};
-use self::runs::InProgress;
-pub(crate) use self::runs::Runs;
 pub use self::schedule::Schedule;
 pub(crate) use self::schedule::{Due, Times};
 pub use self::skipped::Skipped;

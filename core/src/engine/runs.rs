@@ -22,7 +22,7 @@ struct Inner {
 }
 
 /// One run, from before its start until its end is marked.
-pub(super) struct InProgress(Arc<Inner>);
+pub(crate) struct InProgress(Arc<Inner>);
 
 impl Runs {
     /// How many there are.
@@ -32,14 +32,14 @@ impl Runs {
 
     /// One more, before it is asked for. `None` once the client closes: either the one who begins sees that, or the one who
     /// closes sees it.
-    pub(super) fn begin(&self) -> Option<InProgress> {
+    pub(crate) fn begin(&self) -> Option<InProgress> {
         self.0.count.fetch_add(1, Ordering::SeqCst);
         let in_progress = InProgress(self.0.clone());
         (!self.0.closing.load(Ordering::SeqCst)).then_some(in_progress)
     }
 
     /// Completes when the client closes.
-    pub(super) fn closing(&self) -> Either<Ready<()>, event_listener::EventListener> {
+    pub(crate) fn closing(&self) -> Either<Ready<()>, event_listener::EventListener> {
         let listener = self.0.closes.listen();
         if self.0.closing.load(Ordering::Acquire) {
             Either::Left(ready(()))
@@ -66,7 +66,7 @@ impl Runs {
         self.0.over.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Acquire)
     }
 }
