@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as imported from 'fencelock';
 import { SOURCES, tool } from './support/examples.js';
@@ -73,6 +73,13 @@ describe('without its native part', () => {
     const said = told(process.platform);
     assert.match(said, new RegExp(`^true unsupported fencelock has no native part here, on ${platform}. The package ${part} is not installed`));
     for (const word of [`There are packages for ${platform}.`, '`external`', '`serverExternalPackages`']) assert.ok(said.includes(word), said);
+  });
+
+  test('npm installs it on a system that has none', () => {
+    writeFileSync(join(away, 'package.json'), '{ "private": true }');
+    const words = ['install', '--offline', '--no-audit', '--no-fund', '--os=sunos', '--cpu=mips', resolve('fencelock.tgz')];
+    tool('npm', words, { cwd: away });
+    assert.deepEqual(Object.keys(JSON.parse(readFileSync(join(away, 'package.json'), 'utf8')).dependencies), ['fencelock']);
   });
 
   test('connect says so where there is none', () => {
