@@ -4,6 +4,7 @@
 #   cli/   the archive of the command line: the program, the manual, the completions
 #   jvm/   the library of the jar, in the folder of its platform
 #   node/  the native part of the npm package, under the name that napi knows it by
+#   ruby/  the native part of the gem, in the folder of its platform; there is none for Windows
 #
 # FENCELOCK_PROFILE names the profile, instead of `release`. The workflow of the release runs it on each platform.
 set -euo pipefail
@@ -29,10 +30,10 @@ node=$processor
 [ "$processor" = x86_64 ] && node=x64
 [ "$processor" = aarch64 ] && node=arm64
 case $triple in
-  *-linux-gnu) jvm=linux-$processor node=linux-$node-gnu ;;
-  *-linux-musl) jvm=linux-$processor-musl node=linux-$node-musl ;;
-  *-apple-darwin) jvm=macos-$processor node=darwin-$node ;;
-  *-windows-msvc) jvm=windows-$processor node=win32-$node-msvc ;;
+  *-linux-gnu) jvm=linux-$processor node=linux-$node-gnu ruby=$processor-linux ;;
+  *-linux-musl) jvm=linux-$processor-musl node=linux-$node-musl ruby=$processor-linux-musl ;;
+  *-apple-darwin) jvm=macos-$processor node=darwin-$node ruby=${processor/aarch64/arm64}-darwin ;;
+  *-windows-msvc) jvm=windows-$processor node=win32-$node-msvc ruby= ;;
   *) echo "no release is made for $triple"; exit 2 ;;
 esac
 
@@ -58,9 +59,9 @@ fi
 
 # A library has the C library of the process that loads it.
 case $triple in *-musl) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=-crt-static" ;; esac
-build -p fencelock-jvm -p fencelock-node --lib
+build -p fencelock-jvm -p fencelock-node ${ruby:+-p fencelock-uniffi} --lib
 mkdir -p "$folder/jvm/$jvm" "$folder/node"
-for name in jvm node; do
+for name in jvm node ${ruby:+uniffi}; do
   library=
   for file in "$built"/{libfencelock_$name.so,libfencelock_$name.dylib,fencelock_$name.dll}; do
     [ ! -e "$file" ] || library=$file
@@ -68,6 +69,7 @@ for name in jvm node; do
   case $name in
     jvm) cp "$library" "$folder/jvm/$jvm/fencelock" ;;
     node) cp "$library" "$folder/node/fencelock.$node.node" ;;
+    uniffi) mkdir -p "$folder/ruby/$ruby" && cp "$library" "$folder/ruby/$ruby" ;;
   esac
 done
 (cd "$folder" && find . -type f -exec ls -l {} + | awk '{print $5, $9}')

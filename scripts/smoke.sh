@@ -2,7 +2,7 @@
 # Installs a package from the artefacts of the release as its README says and takes a lock with it, on a machine that has the language
 # and nothing else.
 #
-#   PLATFORM=x86_64-unknown-linux-musl scripts/smoke.sh python|node|java|cli ARTEFACTS
+#   PLATFORM=x86_64-unknown-linux-musl scripts/smoke.sh python|node|wasm|java|ruby|cli ARTEFACTS
 set -eu
 artefacts=$2
 folder=$(mktemp -d)
@@ -37,6 +37,39 @@ for (const url of ['memory:', 'sqlite:locks.db']) {
 }
 JS
     node first.mjs
+    ;;
+  wasm)
+    cp "$artefacts"/npm/fencelock-wasm-*.tgz fencelock-wasm.tgz
+    npm install --no-audit --no-fund --offline ./fencelock-wasm.tgz
+    cat >first.mjs <<'JS'
+import { connect } from 'fencelock-wasm';
+
+const client = await connect('memory:', { ttl: 10_000 });
+await client.lock('orders:42').using(async (guard) => console.log(guard.token, guard.isHeld));
+await client.close();
+JS
+    node first.mjs
+    ;;
+  ruby)
+    case $PLATFORM in
+      *-windows-*) echo "no gem there" && exit ;;
+      *-apple-darwin) platform=$(echo "${PLATFORM%%-*}" | sed s/aarch64/arm64/)-darwin ;;
+      *-gnu) platform=${PLATFORM%%-*}-linux ;;
+      *) platform=${PLATFORM%%-*}-linux-musl ;;
+    esac
+    # The one gem that it needs comes from the registry.
+    gem install --no-document ffi
+    gem install --no-document --local "$artefacts"/gems/fencelock-*-"$platform.gem"
+    cat >first.rb <<'RUBY'
+require 'fencelock'
+
+['memory:', 'sqlite:locks.db'].each do |url|
+  client = Fencelock.connect(url)
+  client.lock('orders:42', ttl: 30, wait: 5) { |guard| puts "#{url} #{guard.token} #{guard.held?}" }
+  client.close
+end
+RUBY
+    ruby first.rb
     ;;
   java)
     processor=${PLATFORM%%-*}

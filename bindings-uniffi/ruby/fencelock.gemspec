@@ -3,7 +3,7 @@
 Gem::Specification.new do |gem|
   gem.name = 'fencelock'
   gem.version = '0.1.0'
-  gem.platform = Gem::Platform.local
+  gem.platform = ENV.fetch('FENCELOCK_GEM_PLATFORM', Gem::Platform.local)
   gem.summary = 'Distributed locks with a fencing token on every grant'
   gem.description = 'Locks between processes and machines on Redis, etcd, ZooKeeper, PostgreSQL, MySQL, SQLite and memory: a fencing ' \
                     'token on every grant, honest guards, nothing left behind.'
