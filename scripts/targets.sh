@@ -22,6 +22,8 @@ for target in {x86_64,aarch64}-unknown-linux-{gnu,musl} {x86_64,aarch64}-apple-d
   packages=(-p fencelock-cli -p fencelock-node -p fencelock-jvm)
   # Zig does not link the wheel of another kind of processor for glibc (bindings-python/build.rs).
   [[ $target = aarch64-unknown-linux-gnu* ]] || packages+=(-p fencelock-python)
+  # The gem waits by a pipe, which Windows has not.
+  [[ $target = *-windows-* ]] || packages+=(-p fencelock-uniffi)
   cargo-zigbuild check --profile quick --target "$target" "${packages[@]}"
   if [[ ${1:-} = build && $target != *darwin ]]; then
     cargo-zigbuild build --profile quick --target "$target" -p fencelock-cli
