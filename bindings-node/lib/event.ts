@@ -1,6 +1,7 @@
 import type { Connection } from './connection.js';
 import { ask, here } from './environment.js';
 import { invalid } from './error.js';
+import { warn } from './platform.js';
 
 /**
  * A kind of event that may happen to a lock of a client.
@@ -55,55 +56,44 @@ export interface LockEvent {
 /** Called with an event. What it throws is uncaught, as with every emitter. */
 export type EventListener = (event: LockEvent) => void;
 
-/** The events of one client. As long as somebody listens the client stays; the process does not. */
+const WARNINGS: readonly EventKind[] = ['long_wait', 'trouble', 'late_renewal', 'lost', 'broken'];
+
+/** Those whose events somebody wants: they and their clients stay; the process does not. */
+const wanted = new Set<Events>();
+
+/** The events of one client. Warnings are told to whoever runs the program, all to those who listen. */
 export class Events {
   #listeners: readonly { kind: EventKind; listener: EventListener }[] = [];
   readonly #connection: Connection;
-  #wanted = false;
-  #asks = false;
 
   constructor(connection: Connection) {
     this.#connection = connection;
+    hear(connection.number, new WeakRef(this));
   }
 
   on(kind: EventKind, listener: EventListener): void {
     if (!KINDS.includes(kind)) throw invalid('kind', `there is no event \`${String(kind)}\`, but ${KINDS.join(', ')}`);
     if (typeof listener !== 'function') throw new TypeError('a listener is a function');
     this.#listeners = [...this.#listeners, { kind, listener }];
-    this.#wanted = true;
+    wanted.add(this);
     ask((door) => door.listen(this.#connection.number, true));
-    if (!this.#asks) this.#ask();
   }
 
   off(kind: EventKind, listener: EventListener): void {
     const last = this.#listeners.findLastIndex((known) => known.kind === kind && known.listener === listener);
     this.#listeners = this.#listeners.filter((_, at) => at !== last);
-    if (this.#listeners.length === 0) this.end();
-  }
-
-  /** Nobody listens any more, once what has happened until now is told. */
-  end(): void {
-    this.#wanted = false;
+    if (this.#listeners.length > 0) return;
+    wanted.delete(this);
     here().look((door) => door.listen(this.#connection.number, false), undefined);
   }
 
-  #ask(): void {
-    this.#asks = true;
-    const tell = (value: unknown, failure?: object): void => {
-      if (failure) {
-        // Nothing will ever happen any more.
-        this.#asks = false;
-        return;
-      }
-      const events = (value ?? []) as LockEvent[];
-      if (events.length > 0 || this.#wanted) this.#ask();
-      else this.#asks = false;
-      for (const event of events) this.#tell(event);
-    };
-    here().watch((door) => door.news(this.#connection.number), this.#connection, tell);
+  /** Nothing more happens, once what has happened until now is told. */
+  end(): void {
+    here().look((door) => door.listen(this.#connection.number, null), undefined);
   }
 
-  #tell(event: LockEvent): void {
+  /** @internal */
+  tell(event: LockEvent): void {
     for (const one of this.#listeners.filter(({ kind }) => kind === event.kind)) {
       // On its own, so that what one throws keeps nothing from the others.
       queueMicrotask(() => {
@@ -111,4 +101,34 @@ export class Events {
       });
     }
   }
+}
+
+/** Waits for what happens to a client. It keeps neither the client nor the process. */
+function hear(number: number, events: WeakRef<Events>): void {
+  const tell = (value: unknown): void => {
+    const news = (value ?? []) as LockEvent[];
+    const told = events.deref();
+    if (news.length === 0) {
+      if (told) wanted.delete(told);
+      return;
+    }
+    hear(number, events);
+    for (const event of news) {
+      if (WARNINGS.includes(event.kind)) warn(inWords(event), `FENCELOCK_${event.kind.toUpperCase()}`);
+      told?.tell(event);
+    }
+  };
+  here().watch((door) => door.news(number), undefined, tell);
+}
+
+function inWords({ kind, name, token, waited, held, holder, reason }: LockEvent): string {
+  const seconds = (time: number): string => `${(time / 1000).toFixed(1)} s`;
+  const facts = [
+    token !== null && `token ${token}`,
+    waited !== null && `waited for ${seconds(waited)}`,
+    held !== null && `held for ${seconds(held)}`,
+    holder !== null && `held by ${holder}`,
+    reason,
+  ];
+  return `${[kind, name].filter(Boolean).join(' ')}: ${facts.filter(Boolean).join(', ')}`;
 }

@@ -86,10 +86,10 @@ impl Door {
         self.count(|environment| environment.news(number(client)))
     }
 
-    /// Whether events of the client are kept for [`Door::news`].
+    /// Which events of the client are kept for [`Door::news`]: all, or warnings only; with `null` no more.
     #[napi]
-    pub fn listen(&self, client: i64, listening: bool) -> napi::Result<()> {
-        self.ask(|environment| environment.listen(number(client), listening))
+    pub fn listen(&self, client: i64, all: Option<bool>) -> napi::Result<()> {
+        self.ask(|environment| environment.listen(number(client), all))
     }
 
     /// Gives an operation up: whatever it won is given back, and it is drained no more.

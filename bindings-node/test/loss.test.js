@@ -80,12 +80,23 @@ onEveryStore('a loss', (store) => {
     await guard.release();
   });
 
+  test('is a warning of the process, unasked', async (t) => {
+    const client = await open(t, store);
+    const name = fresh();
+    const warned = new Promise((resolve) => {
+      process.on('warning', ({ code, message }) => code === 'FENCELOCK_LOST' && message.includes(name) && resolve(message));
+    });
+    const guard = await client.lock(name, SHORT).acquire();
+    const message = await warned;
+    assert.match(message, new RegExp(`^lost ${name}: token ${guard.token}, held for .* s, the lease was not renewed in time$`));
+    await guard.release();
+  });
 
   test('that nobody was told is a warning when the guard is disposed of', async (t) => {
     const client = await open(t, store);
     // Guards of other tests may be collected meanwhile, which is a warning of its own.
     const warned = new Promise((resolve) => {
-      process.on('warning', (warning) => warning.code === 'FENCELOCK_LOST' && resolve());
+      process.on('warning', ({ code, message }) => code === 'FENCELOCK_LOST' && message.includes('await using') && resolve());
     });
     const guard = await client.lock(fresh(), SHORT).acquire();
     await sleep(LONGER);

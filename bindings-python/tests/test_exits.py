@@ -114,6 +114,7 @@ def free_within(client, names, begun):
 @pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("way", WAYS)
+# U31: with a handler that exits, SIGTERM is one of the ends.
 def test_an_exit_with_held_guards_frees_them(shared_url, name, end, way):
     process = script(HOLDING, shared_url, name, way, end)
     with fencelock.connect(shared_url) as client:

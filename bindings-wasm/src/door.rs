@@ -73,9 +73,9 @@ impl Door {
         counted(self.0.news(number(client)))
     }
 
-    /// Whether events are kept.
-    pub fn listen(&self, client: f64, listening: bool) {
-        self.0.listen(number(client), listening);
+    /// Which events are kept: all, or warnings only; without a word no more.
+    pub fn listen(&self, client: f64, all: Option<bool>) {
+        self.0.listen(number(client), all);
     }
 
     /// Gives an operation up.

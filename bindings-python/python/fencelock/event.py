@@ -89,7 +89,7 @@ class Event:
         return cls(**told)
 
 
-_WARNINGS = {EventKind.LONG_WAIT, EventKind.TROUBLE, EventKind.LATE_RENEWAL, EventKind.LOST}
+_WARNINGS = {EventKind.LONG_WAIT, EventKind.TROUBLE, EventKind.LATE_RENEWAL, EventKind.LOST, EventKind.BROKEN}
 
 Observer = Callable[[Event], object]
 """A function that is called with every event of a client."""

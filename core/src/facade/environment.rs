@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -53,6 +54,14 @@ struct Clients {
 struct Connected {
     facade: Facade,
     feed: Arc<Feed>,
+    /// Whether events that are no warnings are wanted too.
+    all: Arc<AtomicBool>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.feed.listen(false);
+    }
 }
 
 /// An operation's number and what it came to.
@@ -80,10 +89,14 @@ impl Environment {
             Ok(options) => options,
             Err(error) => return self.fail(Error::new(Code::Invalid, error.to_string())),
         };
-        let feed = Arc::new(Feed::default());
-        let heard = feed.clone();
-        let builder =
-            builder.runtime(self.runtime.clone()).on_event(move |event| heard.hear(event));
+        let (feed, all) = (Arc::new(Feed::default()), Arc::new(AtomicBool::new(false)));
+        feed.listen(true);
+        let (heard, wanted) = (feed.clone(), all.clone());
+        let builder = builder.runtime(self.runtime.clone()).on_event(move |event| {
+            if event.kind.is_warning() || wanted.load(Ordering::Acquire) {
+                heard.hear(event);
+            }
+        });
         let builder =
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
         let (opening, clients) = (open(builder), self.clients.clone());
@@ -95,7 +108,7 @@ impl Environment {
             }
             clients.numbers += 1;
             let number = clients.numbers;
-            clients.connected.insert(number, Connected { facade, feed });
+            clients.connected.insert(number, Connected { facade, feed, all });
             Ok(json!(number))
         }))
     }
@@ -138,10 +151,11 @@ impl Environment {
         }))
     }
 
-    /// Whether events of the client are kept for [`Environment::news`].
-    pub fn listen(&self, client: u64, listening: bool) {
+    /// Which events of the client are kept for [`Environment::news`]: all, or warnings only, as from its beginning; with `None` no more.
+    pub fn listen(&self, client: u64, all: Option<bool>) {
         if let Some(client) = self.clients.lock().connected.get(&client) {
-            client.feed.listen(listening);
+            client.all.store(all == Some(true), Ordering::Release);
+            client.feed.listen(all.is_some());
         }
     }
 

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_summer_time_skips_comes_when_the_gap_ends() {
+    fn u30_a_time_that_summer_time_skips_comes_when_the_gap_ends() {
         // 02:00 to 03:00 is skipped on 2026-03-29.
         let instants = meant("30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z");
         let wanted = ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"];
