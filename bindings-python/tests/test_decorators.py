@@ -79,6 +79,22 @@ def test_the_name_may_name_the_arguments(client, name):
     report(day="tuesday", again=True).release()
 
 
+def test_a_call_may_skip_a_lock_that_is_held(client, name):
+    @client.locked(name, on_busy="skip")
+    def work():
+        return work()
+
+    @twin(client).locked(name, on_busy="skip")
+    async def work_async():
+        return await work_async() or "done"
+
+    assert work() is None and asyncio.run(work_async()) == "done"
+    with client.lock(name):
+        assert asyncio.run(work_async()) is None
+    with pytest.raises(InvalidArgumentError, match="on_busy"):
+        client.locked(name, on_busy="fail")
+
+
 def test_calls_of_threads_exclude_each_other(client, name):
     inside = most = 0
 

@@ -18,8 +18,10 @@ def decorated(
     function: Callable[Parameters, Result],
     lock: Callable[[tuple[Any, ...], dict[str, Any]], Any],
     awaited: bool,
+    skips: bool = False,
 ) -> Callable[Parameters, Result]:
-    """The function, or coroutine, as it runs under the lock that its arguments say, in every call."""
+    """The function, or coroutine, as it runs under the lock that its arguments say, in every call. One that skips a lock that
+    is held answers ``None`` then."""
     if not callable(function):
         raise _refused(function, "is no function; a lock decorates what can be called")
     if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
@@ -32,15 +34,21 @@ def decorated(
 
         @functools.wraps(function)
         async def under(*arguments: Any, **named: Any) -> Any:
-            async with lock(arguments, named):
+            entered = lock(arguments, named)
+            if skips and (entered := await entered.try_acquire()) is None:
+                return None
+            async with entered:
                 return await cast(Any, function)(*arguments, **named)
 
         return cast(Any, under)
 
     @functools.wraps(function)
-    def called(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-        with lock(arguments, named):
-            result = function(*arguments, **named)
+    def called(*arguments: Any, **named: Any) -> Any:
+        entered = lock(arguments, named)
+        if skips and (entered := entered.try_acquire()) is None:
+            return None
+        with entered:
+            result = cast(Any, function)(*arguments, **named)
             if inspect.iscoroutine(result):
                 # Something in between hides an `async def`.
                 result.close()
@@ -50,7 +58,7 @@ def decorated(
                 raise _refused(function, "answers what has yet to run: the lock would be released before; take it there")
             return result
 
-    return called
+    return cast(Any, called)
 
 
 def named(name: str, signature: inspect.Signature) -> None:

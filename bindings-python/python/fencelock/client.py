@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from . import errors
 from ._decorated import Parameters, Result, decorated, named
@@ -127,12 +127,22 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         """A value by name that is replaced only if nobody was faster."""
         return self._version_type(self._link, name, in_core_units(options))
 
+    @overload
     def locked(
-        self, name: str, **options: Unpack[LockOptions]
-    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+        self, name: str, *, on_busy: Literal["wait"] = "wait", **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]: ...
+
+    @overload
+    def locked(
+        self, name: str, *, on_busy: Literal["skip"], **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result | None]]: ...
+
+    def locked(
+        self, name: str, *, on_busy: Literal["wait", "skip"] = "wait", **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result | None]]:
         """Decorates a function (of a client of ``fencelock.asyncio``: a coroutine): it runs under the mutex whose name may
         name its arguments in braces. Where the name is always the same, or the lock is of another kind, ``Lock`` itself
-        decorates.
+        decorates. With ``on_busy="skip"`` a call while somebody else has the lock does nothing and answers ``None``.
 
         >>> client = connect("memory:decorated")
         >>> @client.locked("report:{day}", ttl=60)
@@ -142,13 +152,16 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         ['report:monday']
         """
 
+        if on_busy not in ("wait", "skip"):
+            raise errors.InvalidArgumentError("`on_busy` is `wait` or `skip`", fields={"argument": "on_busy"})
+
         def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
             def lock(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> LockT:
                 bound = signature.bind(*arguments, **by_name)
                 bound.apply_defaults()
                 return self.lock(name.format(**bound.arguments), **options)
 
-            safe = decorated(function, lock, self._lock_type._awaited)
+            safe = decorated(function, lock, self._lock_type._awaited, on_busy == "skip")
             signature = inspect.signature(function)
             named(name, signature)
             return safe
