@@ -7,7 +7,7 @@ use super::request::LockId;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
-use crate::port::{Action, HolderView, Outcome, Step};
+use crate::port::{Action, HolderView, Layout, Outcome, Step};
 
 impl Engine {
     /// Ends all holds of a lock, whatever kind it is, or those with this token. Answers those that it ended.
@@ -22,7 +22,7 @@ impl Engine {
         let holders: Vec<_> = state.holders.into_iter().filter(chosen).collect();
         // All are known before the first is ended: a refusal has changed nothing.
         let steps = holders.iter().map(|holder| {
-            let owner = holder.owner.ok_or_else(|| not_ours(&holder.info))?;
+            let owner = holder.owner.ok_or_else(|| not_ours(lock, &holder.info))?;
             let (lock, kind, action) = (lock.key.clone(), state.kind, Action::Break);
             Ok(Step { lock, owner, kind, action })
         });
@@ -52,7 +52,7 @@ fn nothing_to_break(token: Option<Token>) -> Error {
 }
 
 /// The error for a hold without an owner id: the store can end it, fencelock cannot.
-fn not_ours(info: &str) -> Error {
+fn not_ours(lock: &LockId, info: &str) -> Error {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Session {
@@ -64,7 +64,11 @@ fn not_ours(info: &str) -> Error {
         Ok(Session::Mysql { connection }) => format!("KILL {connection}"),
         Err(_) => {
             let message = "another library or program holds this lock, which would not notice that it is broken; end that program, or delete the lock on the store by hand";
-            return Error::new(Code::Unsupported, message);
+            let error = Error::new(Code::Unsupported, message);
+            return match lock.key.layout() {
+                Layout::Plain => error.with("statement", format!("DEL {}", lock.as_str())),
+                _ => error,
+            };
         }
     };
     let message = "a session of the database server holds this lock, and only the server can end it; run the statement there";

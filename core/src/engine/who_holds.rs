@@ -55,7 +55,7 @@ impl Engine {
             self.runtime.sleep_until(late).await;
             let until = self.runtime.sleep_until((late + EARLIEST_QUESTION).min(end));
             let holder = match select(pin!(self.who_holds(lock)), until).await {
-                Either::Left((known, _)) => known.first().map(|holder| named(&holder.info)),
+                Either::Left((known, _)) => known.first().map(who),
                 Either::Right(_) => None,
             };
             let waited = self.runtime.now().since(asked.since);
@@ -101,7 +101,7 @@ impl Engine {
 /// The error of a wait, with who holds: `web pid 411 on node-7`, and for how long.
 pub(super) fn with_holders(error: Error, holders: &[HolderView]) -> Error {
     let Some(holder) = holders.first() else { return error };
-    let error = error.with("holder", named(&holder.info));
+    let error = error.with("holder", who(holder));
     match holder.held_for {
         Some(held) => error.with("held_for", shown(whole(held))),
         None => error,
@@ -118,6 +118,13 @@ pub(super) fn shown(time: Duration) -> String {
 fn whole(held: Duration) -> Duration {
     let seconds = Duration::from_secs(held.as_secs());
     if seconds.is_zero() { Duration::from_millis(held.as_millis() as u64) } else { seconds }
+}
+
+/// The holder in words. What has no end may be no lock at all, but a value that lies where the lock does.
+fn who(holder: &HolderView) -> String {
+    let name = named(&holder.info);
+    let endless = holder.info.is_empty() && holder.left.is_none();
+    if endless { format!("{name}; it has no end") } else { name }
 }
 
 fn named(info: &str) -> String {
@@ -185,7 +192,7 @@ mod tests {
         );
         assert_eq!(
             fields(&[holder("", 20)]),
-            "late (held_for: 20ms, holder: a client that is not fencelock's)"
+            "late (held_for: 20ms, holder: a client that is not fencelock's; it has no end)"
         );
     }
 }
