@@ -1,5 +1,4 @@
-//! The simulator: fencelock's own algorithms in virtual time, over a store and a network that fail on purpose. [`model`] is
-//! a finite model of the protocol beside it.
+//! The simulator: fencelock's own algorithms in virtual time, over a store and a network that fail on purpose.
 
 pub mod actor;
 pub mod campaign;
@@ -10,7 +9,6 @@ mod draw;
 mod entries;
 mod later;
 mod link;
-pub mod model;
 pub mod network;
 pub mod network_store;
 pub mod plan;

@@ -101,7 +101,6 @@ pub(crate) const PARTS: &[Part] = &[
         &[test!("--no-run --test program"), test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
     first("demo", 40, "cargo demo: the verdict holds", &[], &["cargo demo"]),
     // From here on: `--full`.
-    full("stateright", 200, "mutex and hand-over: every order of events up to a bound", &[], &[test!("--test stateright")]),
     full("hunt", 400, "every deliberate breakage is caught", &[], &["worlds/breakages/hunt.sh"]),
     full("worlds", 600, "200,000 simulated worlds of locks, 100,000 each of cells and sessions", &[],
         &[test!("--test sim --test healthy"), "sim --seeds 200000", "sim --about cells --seeds 100000", "sim --about sessions --seeds 100000"]),
