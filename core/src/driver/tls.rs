@@ -9,7 +9,9 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -223,10 +225,15 @@ fn place(name: &str, port: u16) -> String {
 /// Says that a server has not proved to be the one, if that is what went wrong.
 pub(crate) fn unproven(server: &str, error: &std::io::Error) -> Option<Error> {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    if !matches!(inner, Some(rustls::Error::InvalidCertificate(_))) {
-        return None;
-    }
-    let message = "the server's certificate does not prove that it is this host (it is checked with `sslmode=require` too); name its authority by `cacert`, or the name it was made for by `tls_name`";
+    let Some(rustls::Error::InvalidCertificate(why)) = inner else { return None };
+    let message = match why {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the server's certificate has expired; renew it there, or correct the clock of this machine"
+        }
+        _ => {
+            "the server's certificate does not prove that it is this host (it is checked with `sslmode=require` too); name its authority by `cacert`, or the name it was made for by `tls_name`"
+        }
+    };
     let told = Error::new(Code::Unavailable, message).with("server", server);
     Some(told.with("reason", error.to_string()).with_retryable(false))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 use super::redis::RedisServer;
@@ -22,11 +22,18 @@ impl Default for Authority {
 impl Authority {
     /// An authority whose server goes by these names.
     pub fn new(names: &[&str]) -> Self {
+        Self::until(4096, names)
+    }
+
+    /// The same, of which the certificates end with this year.
+    pub fn until(year: i32, names: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let key = || KeyPair::generate().expect("a key can be made");
         let params = |names: &[&str]| {
             let names = names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-            CertificateParams::new(names).expect("these are names")
+            let mut params = CertificateParams::new(names).expect("these are names");
+            params.not_after = date_time_ymd(year, 12, 31);
+            params
         };
         let write = |file: &str, text: String| {
             std::fs::write(folder.path().join(file), text).expect("the folder can be written to");

@@ -60,6 +60,11 @@ async fn a_server_that_cannot_prove_itself_is_refused() {
     for more in ["&tls_name=elsewhere.example", "&sslmode=verify-ca"] {
         fencelock::connect(&format!("{place}{more}")).await.unwrap();
     }
+    let before = Authority::until(2020, &["localhost"]);
+    let (_former, former) = before.server(false);
+    let (refused, text) =
+        code(&format!("rediss://localhost:{former}?cacert={}", ca(&before))).await;
+    assert!(refused == Code::Unavailable && text.contains("has expired"), "{text}");
     // One speaks TLS and the other does not.
     let plain = server.port();
     let (refused, text) =
