@@ -39,7 +39,7 @@ pub async fn a_lock_is_given_back_where_it_was_taken<S: DatabaseSessions>() {
         stands::<S>(way, async |server| {
             let (one, two) = (server.client("").await, server.client("").await);
             let first = one.lock("x").acquire().await.unwrap();
-            let waits = tokio::spawn(two.lock("x").acquire_within(SOON));
+            let waits = tokio::spawn(two.lock("x").acquire_within(10 * SOON));
             server.comes_to("1|1").await;
             if first.release().await.check().is_err() {
                 return false;
