@@ -10,6 +10,7 @@ use crate::database::{DatabaseServer, connect};
 use crate::in_full;
 use crate::proxy::Proxy;
 use crate::session_store::waiting;
+use crate::turns::median;
 
 /// How long a test waits for what has to come.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -274,24 +275,36 @@ pub async fn a_burst_leaves_few_connections<S: DatabaseServer>() {
     println!("of {most} connections the idle ones were closed after {:?}", began.elapsed());
 }
 
-/// U12: a server that takes no more connections is asked again until it does. `limit` lets the user `few` have a quarter of the connections
-/// that there are clients.
-pub async fn a_full_server_is_waited_for<S: DatabaseServer>(limit: &str) {
-    let server = S::start();
-    let url = format!("{}&connect_timeout=60s", server.place("few"));
-    server.sql(limit);
-    let turns = (0..80).map(|_| {
+/// U12: more clients than the server has connections all get their turn at one lock within their `wait`. All stay there; a minute later none of
+/// them has a connection, which others may need.
+pub async fn more_clients_than_connections_get_their_turns<S: DatabaseServer>(
+    server: S,
+    clients: usize,
+) {
+    const WAIT: Duration = Duration::from_secs(180);
+    let url = format!("{}&connect_timeout=180s", server.place("a"));
+    let began = Instant::now();
+    let turns = (0..clients).map(|_| {
         let url = url.clone();
         tokio::spawn(async move {
-            let client = fencelock::connect(&url).await.unwrap();
-            let guard = client.lock("x").acquire_within(2 * PATIENCE).await.unwrap();
+            let client = connect(&url).await;
+            let guard = client.lock("x").acquire_within(WAIT).await.unwrap();
             guard.release().await.check().unwrap();
-            client.close().await;
+            (client, began.elapsed())
         })
     });
+    let mut resting = Vec::new();
     for turn in turns.collect::<Vec<_>>() {
-        turn.await.unwrap();
+        resting.push(turn.await.unwrap());
     }
+    let ends: Vec<_> = resting.iter().map(|(_, end)| *end).collect();
+    println!("half had their turn after {:?}, all after {:?}", median(ends), began.elapsed());
+    let ended = Instant::now();
+    while server.connections("a") > 0 {
+        assert!(ended.elapsed() < Duration::from_secs(60), "{}", server.connections("a"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    println!("all connections were closed {:?} later", ended.elapsed());
 }
 
 /// U20: what stands between drops a connection that lay idle, without a word. A lock that is free is had all the same.

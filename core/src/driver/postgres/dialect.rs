@@ -119,6 +119,11 @@ impl Dialect for Postgres {
         Ok(connection)
     }
 
+    /// Who waits hears of its turn with its next refresh, until something else is asked.
+    fn make_room(link: &Link<Self>) {
+        link.dialect.single.lock().connection = None;
+    }
+
     async fn ask_of(
         link: &Link<Self>,
         statements: Vec<Statement>,

@@ -1,6 +1,6 @@
 //! The connection for what is one statement, where notices are heard too.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::connection::{Connection, Hear, Heard};
@@ -8,7 +8,8 @@ use super::dialect::Postgres;
 use super::fault::{State, state};
 use super::{dialect, schema};
 use crate::driver::datagram;
-use crate::driver::sql::fault::{Fault, Next, lost};
+use crate::driver::sql::fault::{Fault, Next, is_full, lost};
+use crate::driver::sql::idle::REST;
 use crate::driver::sql::link::Link;
 use crate::driver::sql::room::when_there_is_room;
 use crate::driver::sql::statement::{Answer, Statement};
@@ -30,7 +31,7 @@ const PLAIN_WAIT: u32 = 50;
 /// See the module.
 #[derive(Default)]
 pub(super) struct Single {
-    connection: Option<Arc<Connection>>,
+    pub(super) connection: Option<Arc<Connection>>,
     /// When it was heard of last.
     heard: Instant,
     /// Attempts to connect.
@@ -64,6 +65,8 @@ impl Link<Postgres> {
                 state.connection = Some(connection.clone());
                 state.heard = self.runtime.now();
                 drop(state);
+                let closing = close_at_rest(self.weak.clone(), Arc::downgrade(&connection));
+                self.runtime.spawn(Box::pin(closing));
                 self.tell_self([Notice::Gap]);
                 Ok(connection)
             }
@@ -106,6 +109,8 @@ impl Link<Postgres> {
             let Some(link) = link.upgrade() else { return };
             match heard {
                 Heard::Message(text) => link.tell_self(datagram::read(text.as_bytes())),
+                // That of one that was let go of is no news.
+                Heard::End if link.dialect.single.lock().connection.is_none() => {}
                 Heard::End => link.runtime.clone().spawn(link.hear_again()),
             }
         });
@@ -114,8 +119,15 @@ impl Link<Postgres> {
             setup = format!("{}; {setup}", self.listen_text());
         }
         let (runtime, limit) = (&self.runtime, self.connect_timeout);
-        let open =
-            || Connection::open_first(&self.address, &setup, Some(hear.clone()), runtime, limit);
+        let open = || async {
+            let hear = Some(hear.clone());
+            let opened = Connection::open_first(&self.address, &setup, hear, runtime, limit).await;
+            // As in `make_room`.
+            if opened.as_ref().is_err_and(is_full) {
+                self.drop_idle();
+            }
+            opened
+        };
         let (connection, _) = when_there_is_room(runtime, limit, open).await?;
         let texts = &self.texts;
         let kept = [&texts.make, &texts.take, &texts.free, &texts.names, &texts.sweep_look];
@@ -204,5 +216,26 @@ impl Link<Postgres> {
                 runtime.sleep_until(runtime.now() + pause).await;
             }
         })
+    }
+}
+
+/// Closes the connection when nothing was asked for long, nor in a transaction: a server has few, and who waits asks once a second. The next one
+/// who asks connects anew, and listens again.
+async fn close_at_rest(weak: Weak<Link<Postgres>>, connection: Weak<Connection>) {
+    while let Some(link) = weak.upgrade() {
+        let runtime = link.runtime.clone();
+        drop(link);
+        runtime.sleep_until(runtime.now() + REST).await;
+        let Some(link) = weak.upgrade() else { return };
+        let mut single = link.dialect.single.lock();
+        let is_it =
+            |present: &Arc<Connection>| std::ptr::eq(&raw const **present, connection.as_ptr());
+        if !single.connection.as_ref().is_some_and(is_it) {
+            return;
+        }
+        if runtime.now().since(single.heard.max(link.used())) >= REST {
+            single.connection = None;
+            return;
+        }
     }
 }

@@ -92,6 +92,10 @@ pub trait Dialect: Sized + Send + Sync + 'static {
     /// A new connection to the first server that takes writes.
     fn connect(link: &Link<Self>) -> impl Future<Output = Result<Self::Connection>> + Send;
 
+    /// The server takes no more connections: lets go of those beside the pool. Clients that keep one while they ask for another would wait for each
+    /// other.
+    fn make_room(_: &Link<Self>) {}
+
     /// Sends statements that count by themselves. They are sent together.
     fn ask_of(
         link: &Link<Self>,

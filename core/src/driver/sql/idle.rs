@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::port::{Instant, RuntimeHandle};
 
 /// After so long an idle connection is closed.
-const REST: Duration = Duration::from_secs(20);
+pub(in crate::driver) const REST: Duration = Duration::from_secs(20);
 
 /// See the module. The one that was used last is the last.
 pub(in crate::driver) struct Idle<T> {

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::address::Address;
 use super::dialect::{AddressOf, Connection, Dialect, Texts};
-use super::fault::{Fault, Next, absent, lost};
+use super::fault::{Fault, Next, absent, is_full, lost};
 use super::idle::{Idle, close_old};
 use super::known::Known;
 use super::known_tables::KnownTables;
@@ -55,6 +55,8 @@ pub struct Link<D: Dialect> {
 struct State<C> {
     /// Connections nobody uses.
     idle: Idle<C>,
+    /// When one of them was given back last.
+    used: Instant,
     sink: Option<NoticeSink>,
     /// When cells that have ended were last deleted from here.
     swept: Option<Instant>,
@@ -114,6 +116,7 @@ impl<D: Dialect> Link<D> {
             },
             state: Mutex::new(State {
                 idle: Idle::default(),
+                used: Instant::default(),
                 sink: None,
                 swept: None,
                 closed: false,
@@ -152,7 +155,11 @@ impl<D: Dialect> Link<D> {
                 state.idle.pop()
             };
             let Some((mut connection, used)) = idle else {
-                return self.within_connect(Box::pin(D::connect(self))).await;
+                let opened = self.within_connect(Box::pin(D::connect(self))).await;
+                if opened.as_ref().is_err_and(is_full) {
+                    D::make_room(self);
+                }
+                return opened;
             };
             if connection.is_sound(self.runtime.now().since(used), &self.runtime).await {
                 return Ok(connection);
@@ -168,6 +175,7 @@ impl<D: Dialect> Link<D> {
         if state.closed {
             return;
         }
+        state.used = self.runtime.now();
         let begins = state.idle.push(connection, self.runtime.now());
         drop(state);
         if begins {
@@ -175,6 +183,12 @@ impl<D: Dialect> Link<D> {
             let old = move |now| link.upgrade().map(|link| link.state.lock().idle.take_old(now));
             self.runtime.spawn(Box::pin(close_old(self.runtime.clone(), old)));
         }
+    }
+
+    /// When a connection was given back last.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
+    pub(in crate::driver) fn used(&self) -> Instant {
+        self.state.lock().used
     }
 
     /// Uses none of the idle connections any more: they have probably ended too.

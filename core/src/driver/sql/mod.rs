@@ -14,7 +14,7 @@ pub(super) mod foreign;
 mod foreign_rows;
 pub(super) mod guarantees;
 pub(super) mod host;
-mod idle;
+pub(super) mod idle;
 mod known;
 pub(super) mod known_tables;
 pub(super) mod link;

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::port::RuntimeHandle;
 use crate::port::backoff::Backoff;
 
-/// The longest pause before it is asked again.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause before it is asked again: each refusal costs the server a thread or a process.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The result of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held, and one
 /// of the client's own may be given back.

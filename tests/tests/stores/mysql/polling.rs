@@ -2,35 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::Client;
 use fencelock_tests::database::connect;
+use fencelock_tests::database_faults;
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::session_store::{PATIENCE, waiting};
-use futures_util::future::join_all;
 
-/// More clients than the server has connections, each of which waits: all get their turns, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u12_waiters_need_no_connection_of_their_own() {
-    const CLIENTS: usize = 40;
+async fn u12_more_clients_than_connections_get_their_turns() {
     let server = MysqlServer::start_with(&["max-connections=30"]);
-    let url = server.place("a");
-    let turns = |at: usize| {
-        let url = url.clone();
-        async move {
-            let options = Client::builder().option("connect_timeout", "60s");
-            let client: Client = options.connect(&url).await.unwrap();
-            for turn in 0..2 {
-                let guard = client.lock("x").acquire_within(PATIENCE).await;
-                let guard = guard.unwrap_or_else(|error| panic!("client {at}, {turn}: {error}"));
-                guard.release().await.check().unwrap();
-            }
-            client.close().await;
-        }
-    };
-    join_all((0..CLIENTS).map(|at| tokio::spawn(turns(at))))
-        .await
-        .into_iter()
-        .for_each(Result::unwrap);
+    database_faults::more_clients_than_connections_get_their_turns(server, 40).await;
 }
 
 /// A client that waits has the connections it had before.

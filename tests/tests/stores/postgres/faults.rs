@@ -75,9 +75,10 @@ async fn u12_a_burst_leaves_few_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u12_a_full_server_is_waited_for() {
-    let limit = "ALTER ROLE few CONNECTION LIMIT 20";
-    database_faults::a_full_server_is_waited_for::<PostgresServer>(limit).await;
+async fn u12_more_clients_than_connections_get_their_turns() {
+    let (clients, most) = if fencelock_tests::in_full() { (200, 100) } else { (40, 30) };
+    let server = PostgresServer::start_with(&[&format!("max_connections={most}")]);
+    database_faults::more_clients_than_connections_get_their_turns(server, clients).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
