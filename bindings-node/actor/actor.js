@@ -92,6 +92,8 @@ const operations = {
     ),
   abort: ({ target }) => (asked.get(target)?.abort(), null),
   release: ({ guard }) => held(guard).release(),
+  transfer: ({ guard }) => held(guard).transfer(),
+  adopt: async ({ text }) => keep(await client().adopt(text)),
   drop: ({ guard }) => {
     // Given back, and nobody waits for how that went.
     const dropped = held(guard);

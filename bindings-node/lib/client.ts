@@ -2,6 +2,7 @@ import type { Connection } from './connection.js';
 import { Election } from './election.js';
 import { Events, type EventKind, type EventListener } from './event.js';
 import { Gate } from './gate.js';
+import { Guard, type Granted } from './guard.js';
 import { Job, type Cron } from './job.js';
 import { All, Lock, type Form } from './lock.js';
 import { camelCased } from './names.js';
@@ -118,6 +119,17 @@ export class Client implements AsyncDisposable {
   /** The names of the locks the store knows that begin like this, in order. */
   async names(prefix = ''): Promise<string[]> {
     return this.#connection.perform<string[]>({ op: 'names', prefix });
+  }
+
+  /**
+   * The guard of a hold that another process has let go of by {@link Guard.transfer}, with its token.
+   *
+   * @throws {FencelockError} with code `not_held` if the text was used before, is too old or of another store, with `invalid` if it
+   * is no such text
+   */
+  async adopt(text: string): Promise<Guard> {
+    const granted = await this.#connection.perform<Granted>({ op: 'adopt', text: String(text) });
+    return new Guard(this.#connection, granted, granted.name ?? '').begin();
   }
 
   /**

@@ -20,6 +20,7 @@ const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');
 export interface Granted {
   guard: number;
   token: number;
+  name?: string;
   tokens?: Record<string, number>;
   instant?: number;
 }
@@ -150,6 +151,21 @@ export class Guard implements AsyncDisposable {
   async extend(ttl: number): Promise<void> {
     this.use();
     await this.#connection.perform({ op: 'extend', guard: this.#number, ttl: Number(ttl) || 0 });
+  }
+
+  /**
+   * Lets another process go on with the hold: answers a text that {@link Client.adopt} makes the guard of, once, within the lease,
+   * which begins anew. From then on this guard is released, and the lock stays held. The text is a secret: whoever has it has the
+   * lock. On an error the lock is freed.
+   *
+   * @throws {FencelockError} with code `unsupported` where a hold lives with its client's session (etcd, ZooKeeper, locks of
+   * database sessions), on a quorum, in the layout of another library, and for a lock of a scope
+   */
+  async transfer(): Promise<string> {
+    this.#released = true;
+    this.#loss?.end();
+    unmind(this);
+    return this.#connection.perform<string>({ op: 'transfer', guard: this.#number });
   }
 
   /**

@@ -158,6 +158,12 @@ class Actor:
         self.guards.pop(guard, None)
         return released.value
 
+    async def do_transfer(self, guard):
+        return await self.ask(self.guards.pop(guard), "transfer")
+
+    async def do_adopt(self, text):
+        return self.keep(await self.ask(self.client, "adopt", text))
+
     async def do_drop(self, guard):
         self.guard(guard).forget()
         del self.guards[guard]

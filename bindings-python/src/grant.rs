@@ -110,6 +110,12 @@ impl Grant {
         self.granted.token
     }
 
+    /// The name of the lock that was adopted.
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.granted.name.as_deref()
+    }
+
     /// Of several as one: the token of each, by name.
     #[getter]
     fn tokens(&self) -> BTreeMap<String, u64> {

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::Result;
 use crate::election::Election;
+use crate::guard::Guard;
 use crate::job::ScheduledJob;
 use crate::lock::{Lock, Scope};
 use crate::options::{Options, with};
@@ -104,6 +105,11 @@ impl Client {
     #[uniffi::method(default(prefix = ""))]
     pub async fn names(&self, prefix: String) -> Result<Vec<String>> {
         ask!(self.0, client => client.names(&prefix).await)
+    }
+
+    /// The guard of a hold that another process has let go of by `transfer`.
+    pub async fn adopt(&self, text: String) -> Result<Arc<Guard>> {
+        Ok(Arc::new(Guard::from(ask!(self.0, client => client.adopt(&text).await)?)))
     }
 
     /// Ends the holds of a lock, or those with this token; for holders that hang. Answers them, as JSON.

@@ -143,6 +143,21 @@ impl Guard {
         .await
     }
 
+    /// Lets another process go on with the hold: answers a text that `adopt` of a client makes the guard of, once, within the lease.
+    /// From then on this guard is given back, and the lock stays held. The text is a secret. On an error the lock is freed.
+    pub async fn transfer(&self) -> Result<String> {
+        let held = self.held.lock().await.take();
+        self.given_back.close();
+        match held {
+            Some(Held::One(guard)) => run(guard.transfer()).await,
+            Some(_) => {
+                let message = "only the guard of one lock goes to another process";
+                Err(Error::new(Code::Unsupported, message).into())
+            }
+            None => self.check().map(|()| String::new()),
+        }
+    }
+
     /// Gives the guard back and waits for nothing.
     pub fn forget(&self) {
         self.given_back.close();

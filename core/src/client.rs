@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
 use crate::event::{Event, Events, Observer};
 use crate::fence::Token;
+use crate::guard::{Guard, Pending};
 use crate::identity::Identity;
 use crate::job::{Job, Schedule};
 use crate::lock::Lock;
@@ -170,6 +171,17 @@ impl Client {
         let keys = keys.filter(|key| check_key(key.as_str()).is_ok());
         let names = keys.filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
         Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// The guard of a hold that another process has let go of by [`Guard::transfer`], with its token and its options.
+    ///
+    /// Fails with `not_held` if the text was used before, is too old or of another store, with `invalid` if it is no such text.
+    pub fn adopt(&self, text: &str) -> Pending<Guard> {
+        let (engine, text) = (self.engine().clone(), text.to_owned());
+        Pending::new(async move {
+            let local = engine.adopt(&text).await?;
+            Ok(Guard::new(engine, local))
+        })
     }
 
     /// Ends every hold of a lock, a read-write lock or a semaphore that other clients or this one have; for holders that hang. Answers

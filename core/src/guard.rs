@@ -164,6 +164,11 @@ impl Claim {
         self.engine.is_here()
     }
 
+    /// Whether it came from another client.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.local.hold.adopted
+    }
+
     /// Whether its guard has not been given back.
     fn serves(&self) -> bool {
         let given_back = self.share.as_ref().is_some_and(|share| share.has_left());
@@ -239,6 +244,24 @@ impl Guard {
     /// Pushes the end of the lease to at least now + `ttl`, which is its length from now on. Never shortens it.
     pub async fn extend(&self, ttl: Duration) -> Result<()> {
         self.claim.extend(ttl).await
+    }
+
+    /// Lets another process go on with the hold: answers a text that [`Client::adopt`](crate::Client::adopt) makes the guard of, once,
+    /// within the lease, which begins anew. From then on this guard is given back, and the lock stays held. The text is a secret: whoever
+    /// has it has the lock. On an error the lock is freed.
+    ///
+    /// Fails with `unsupported` where a hold lives with its client's session (etcd, `ZooKeeper`, locks of database sessions), on a
+    /// quorum, in the layout of another library, and for a lock of a scope.
+    pub async fn transfer(mut self) -> Result<String> {
+        self.check()?;
+        if self.claim.share.is_some() {
+            let message = "a lock of a scope belongs to that; hand on one without a scope";
+            return Err(Error::new(Code::Unsupported, message).with("name", self.name()));
+        }
+        let Claim { engine, local, .. } = &self.claim;
+        let text = engine.transfer(local).await?;
+        self.released = true;
+        Ok(text)
     }
 
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.

@@ -379,6 +379,7 @@ impl Lock {
             open: options.fair == Some(false),
             local: options.local,
             info: self.client.info(&options.label, &options.metadata),
+            adopts: false,
         }
     }
 }

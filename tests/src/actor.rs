@@ -172,6 +172,11 @@ impl Actor {
                 self.tokens.remove(&guard);
                 Operation::Release { guard }
             }
+            Call::Transfer { guard } => {
+                self.tokens.remove(&guard);
+                Operation::Transfer { guard }
+            }
+            Call::Adopt { text } => Operation::Adopt { text },
             Call::Extend { guard, ttl } => Operation::Extend { guard, ttl },
             Call::Inspect { lock, options } => {
                 let inspect = Operation::Inspect { name: lock, options };

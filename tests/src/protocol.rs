@@ -111,6 +111,16 @@ pub enum Call {
         /// The guard.
         guard: u64,
     },
+    /// Let another process go on with a guard's hold.
+    Transfer {
+        /// The guard.
+        guard: u64,
+    },
+    /// Go on with a hold that another process has let go of.
+    Adopt {
+        /// The text.
+        text: String,
+    },
     /// Forget a guard, as a collector of garbage would.
     Drop {
         /// The guard.

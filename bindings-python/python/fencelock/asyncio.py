@@ -27,7 +27,7 @@ from . import _loop, _native, _shared, errors
 from ._link import Link
 from ._shared import *  # noqa: F403
 from ._values import milliseconds
-from .client import AnyClient, breaking, holders
+from .client import AnyClient, adopting, breaking, holders
 from .gate import writing
 from .guard import Hold, tell
 from .job import AnyJob
@@ -81,6 +81,10 @@ class Guard(Hold):
     async def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
         await self._perform(self._ask("extend", ttl=milliseconds(ttl)))
+
+    async def transfer(self) -> str:
+        """As ``fencelock.Guard.transfer``."""
+        return await self._perform(self._ask("transfer"))
 
     async def wait_lost(self) -> bool:
         """Waits for the end of the hold: true when it was lost, false when it was given back."""
@@ -348,6 +352,12 @@ class Client(AnyClient[Lock, All, Election, Job, Version]):
     async def names(self, prefix: str = "") -> list[str]:
         """The names of the locks the store knows that begin with ``prefix``, in order."""
         return await self._link.perform_async(json.dumps({"op": "names", "prefix": prefix}))
+
+    async def adopt(self, text: str) -> Guard:
+        """As ``fencelock.Client.adopt``."""
+        connection = await self._link.open_async()
+        granted = await _loop.submit(connection, adopting(text))
+        return Guard(connection, granted.name, granted)
 
     async def break_lock(self, name: str, reason: str = "", *, token: int | None = None) -> list[Holder]:
         """As ``fencelock.Client.break_lock``."""

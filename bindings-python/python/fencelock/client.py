@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
-from . import errors
+from . import _loop, _native, errors
 from ._decorated import Parameters, Result, decorated, named
 from ._link import Link
 from ._values import milliseconds
@@ -15,6 +15,7 @@ from ._waiting import Blocking
 from .election import Election
 from .event import Observer
 from .gate import Gate
+from .guard import Guard
 from .job import AnyJob, Job
 from .lock import All, AnyLock, Lock
 from .options import ClientOptions, LockOptions, Time
@@ -199,6 +200,17 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
         """The names of the locks the store knows that begin with ``prefix``, in order."""
         return self._link.perform(json.dumps({"op": "names", "prefix": prefix}))
 
+    def adopt(self, text: str) -> Guard:
+        """The guard of a hold that another process has let go of by ``Guard.transfer``, with its token. Raises ``NotHeldError`` if
+        the text was used before, is too old or of another store, ``InvalidArgumentError`` if it is no such text."""
+        connection = self._link.open()
+        granted = connection.perform(adopting(text))
+        try:
+            return Guard(connection, granted.name, granted)
+        except BaseException:
+            _loop.take_back(granted)
+            raise
+
     def break_lock(self, name: str, reason: str = "", *, token: int | None = None) -> list[Holder]:
         """Ends every hold of a lock, a read-write lock or a semaphore, or only those with this token; for holders that hang.
         The holds that it ended. The next waiter is granted, with a greater token. A holder finds the loss with its next renewal,
@@ -232,6 +244,11 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def adopting(text: str) -> _native.Request:
+    """Asks the core to go on with a hold."""
+    return _native.Request(json.dumps({"op": "adopt", "text": text}))
 
 
 def breaking(name: str, reason: str, token: int | None) -> str:

@@ -114,6 +114,13 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
         self._perform(self._ask("extend", ttl=milliseconds(ttl)))
 
+    def transfer(self) -> str:
+        """Lets another process go on with the hold: answers a text that ``Client.adopt`` makes the guard of, once, within the lease,
+        which begins anew. From then on this guard is given back, and the lock stays held. The text is a secret: whoever has it has
+        the lock. On an error the lock is freed. Raises ``UnsupportedError`` where a hold lives with its client's session (etcd,
+        ZooKeeper, locks of database sessions), on a quorum, in the layout of another library, and for a lock of a scope."""
+        return self._perform(self._ask("transfer"))
+
     def wait_lost(self) -> bool:
         """Waits for the end of the hold: true when it was lost, false when it was given back."""
         try:

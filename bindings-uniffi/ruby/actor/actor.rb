@@ -134,6 +134,10 @@ class Actor
     released
   end
 
+  def do_transfer(guard:) = @guards.delete(guard).transfer
+
+  def do_adopt(text:) = keep(@client.adopt(text))
+
   def do_drop(guard:)
     guard(guard).forget
     @guards.delete(guard)

@@ -116,6 +116,12 @@ impl Client {
         Election { inner: self.inner.election(name), runtime: self.runtime.clone() }
     }
 
+    /// The guard of a hold that another process has let go of; see [`fencelock::Client::adopt`](crate::Client::adopt).
+    pub fn adopt(&self, text: &str) -> Result<Guard> {
+        let inner = self.runtime.run(self.inner.adopt(text))??;
+        Ok(Guard { inner, runtime: self.runtime.clone() })
+    }
+
     /// Ends every hold of a lock; see [`fencelock::Client::break_lock`](crate::Client::break_lock).
     pub fn break_lock(&self, name: &str, reason: &str) -> Result<Vec<HolderView>> {
         self.runtime.run(self.inner.break_lock(name, reason))?
@@ -268,6 +274,11 @@ impl Guard {
     /// Pushes the end of the lease to at least now + `ttl`; see [`fencelock::Guard::extend`](crate::Guard::extend).
     pub fn extend(&self, ttl: Duration) -> Result<()> {
         self.runtime.run(self.inner.extend(ttl))?
+    }
+
+    /// Lets another process go on with the hold; see [`fencelock::Guard::transfer`](crate::Guard::transfer).
+    pub fn transfer(self) -> Result<String> {
+        self.runtime.run(self.inner.transfer())?
     }
 
     /// Frees the lock and tells how that went.

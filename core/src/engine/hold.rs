@@ -61,6 +61,8 @@ pub(crate) struct Hold {
     /// How it holds.
     pub mode: Mode,
     pub open: bool,
+    /// Whether it came from another client.
+    pub adopted: bool,
     runtime: RuntimeHandle,
 }
 
@@ -96,6 +98,7 @@ impl Hold {
             renew: request.renew,
             mode: request.mode,
             open: request.open,
+            adopted: request.adopts,
             runtime: runtime.clone(),
             deadline: AtomicU64::new(0),
             ttl: AtomicU64::new(0),
@@ -123,6 +126,11 @@ impl Hold {
     /// The last of the tokens drawn with it: what the store's counter stood at.
     pub(crate) fn newest_token(&self) -> Token {
         Token::new(self.token.get() + u64::from(self.block) - 1)
+    }
+
+    /// Whether it stands in the line of its client.
+    pub(crate) fn has_line(&self) -> bool {
+        self.mode.is_exclusive() && !self.adopted
     }
 
     /// From now on the hold serves a holder with this request.

@@ -132,7 +132,7 @@ impl Lines {
         waits: bool,
         now: impl FnOnce() -> Instant,
     ) -> Entered {
-        if !request.mode.is_exclusive() {
+        if !request.has_line() {
             return Entered::Leading;
         }
         let number = self.number();
@@ -153,7 +153,7 @@ impl Lines {
     pub(super) fn install(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
         let number = self.number();
         hold.serve(number);
-        if hold.mode.is_exclusive() {
+        if hold.has_line() {
             let line = self.by_lock.entry(hold.lock.clone()).or_default();
             line.front = Front::Held(Present { hold: hold.clone(), number, passes: 0, since: now });
         }
@@ -228,7 +228,7 @@ impl Lines {
 
     /// A local hold ends.
     pub(super) fn give_up(&mut self, local: &Local, now: Instant) -> Next {
-        if !local.hold.mode.is_exclusive() {
+        if !local.hold.has_line() {
             if !local.hold.serves(local.number) || local.hold.is_lost() {
                 return Next::NotMine;
             }

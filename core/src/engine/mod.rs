@@ -25,6 +25,7 @@ mod several;
 mod shuttle;
 mod table;
 mod tick;
+mod transfer;
 mod who_holds;
 
 use std::mem;

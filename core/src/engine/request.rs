@@ -66,6 +66,8 @@ pub(crate) struct Request {
     pub local: u32,
     /// The information about the client that asks, as JSON.
     pub info: Arc<str>,
+    /// Whether it goes on with a hold of another client. Such a one does not stand in this client's line: others may stand there.
+    pub adopts: bool,
 }
 
 impl Request {
@@ -74,6 +76,11 @@ impl Request {
         let Self { mode, limit, permits, ttl, ref info, .. } = *self;
         let (block, info) = (self.block(), info.clone());
         Take { mode, limit, permits, ttl, wait, block, floor, info, vote: None }
+    }
+
+    /// Whether it stands in the line of its client for the lock.
+    pub(crate) fn has_line(&self) -> bool {
+        self.mode.is_exclusive() && !self.adopts
     }
 
     /// Tokens to draw with a grant: one for every local holder.
@@ -96,6 +103,7 @@ impl Request {
             open: false,
             local,
             info: "{}".into(),
+            adopts: false,
         }
     }
 }

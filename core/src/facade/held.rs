@@ -79,6 +79,14 @@ impl HeldItem {
         }
     }
 
+    /// The name of one that was adopted.
+    pub(super) fn adopted(&self) -> Option<String> {
+        match self {
+            Self::Guard(guard) if guard.is_adopted() => Some(guard.name().to_owned()),
+            _ => None,
+        }
+    }
+
     /// Nobody has it: a guard is given back, a run is left to others.
     pub(super) fn take_back(self) {
         match self {

@@ -90,6 +90,25 @@ impl Facade {
         Box::pin(async move { Ok(released?.await.into()) })
     }
 
+    pub(super) fn transfer(&self, guard: u64) -> Work {
+        let held = self.take(guard, Ok);
+        Box::pin(async move {
+            match held? {
+                HeldItem::Guard(guard) => Ok(json!(guard.transfer().await?).into()),
+                other => {
+                    other.take_back();
+                    let message = "only the guard of one lock goes to another process";
+                    Err(Error::new(Code::Unsupported, message))
+                }
+            }
+        })
+    }
+
+    pub(super) fn adopt(&self, text: &str) -> Work {
+        let adopted = self.client.adopt(text);
+        Box::pin(async move { Ok(HeldItem::Guard(adopted.await?).into()) })
+    }
+
     pub(super) fn extend(&self, guard: u64, ttl: f64) -> Work {
         let claims = self.claims(guard);
         Box::pin(async move {

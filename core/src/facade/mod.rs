@@ -219,6 +219,8 @@ impl Facade {
             Op::TryAcquireAll { names, options, wait } => {
                 self.try_acquire_all(names, options, wait)
             }
+            Op::Transfer { guard } => self.transfer(guard),
+            Op::Adopt { text } => self.adopt(&text),
             Op::Release { guard } => self.release(guard),
             Op::Extend { guard, ttl } => self.extend(guard, ttl),
             Op::Lost { guard } => self.lost(guard),
@@ -337,8 +339,9 @@ impl Shared {
         state.numbers += 1;
         let guard = state.numbers;
         let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
+        let name = held.adopted();
         state.held.insert(guard, held);
-        Answer::Granted(Granted { guard, token, tokens, instant })
+        Answer::Granted(Granted { guard, token, name, tokens, instant })
     }
 
     /// An operation came to its end.

@@ -79,6 +79,16 @@ pub enum Operation {
         /// The guard's number.
         guard: u64,
     },
+    /// Let another process go on with a guard's hold. Completes with the text for it.
+    Transfer {
+        /// The guard's number.
+        guard: u64,
+    },
+    /// Go on with a hold that another process has let go of. Completes with a [`Granted`].
+    Adopt {
+        /// The text.
+        text: String,
+    },
     /// Push the end of a guard's lease. Completes with null.
     Extend {
         /// The guard's number.
@@ -275,11 +285,13 @@ impl Operation {
             Self::Acquire { .. }
             | Self::TryAcquire { .. }
             | Self::AcquireAll { .. }
+            | Self::Adopt { .. }
             | Self::TryAcquireAll { .. }
             | Self::StartJob { .. }
             | Self::Campaign { .. }
             | Self::TryCampaign { .. } => true,
             Self::Release { .. }
+            | Self::Transfer { .. }
             | Self::Extend { .. }
             | Self::Lost { .. }
             | Self::Inspect { .. }
@@ -348,6 +360,9 @@ pub struct Granted {
     pub guard: u64,
     /// The fencing token; of several as one, that of the first in the order of the names.
     pub token: u64,
+    /// Of a hold that was adopted: the lock's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Of several as one: the token of each, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tokens: BTreeMap<String, u64>,

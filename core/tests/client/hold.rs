@@ -12,6 +12,7 @@ use fencelock::driver::memory::Memory;
 use fencelock::{Client, Code, Event, EventKind, Released};
 use fencelock_sim::{Chaos, Fault};
 use futures_util::FutureExt;
+use futures_util::future::join;
 
 use self::machine::{Machine, live};
 
@@ -269,5 +270,39 @@ fn u21_a_try_over_a_connection_that_ended_is_repeated_once() {
             let state = Rig::of(&machine, &memory).await.client.lock("x").inspect().await.unwrap();
             assert!(state.holders.is_empty(), "nothing is left: {state:?}");
         }
+    });
+}
+
+/// A text is worth a hold once, within its lease.
+#[test]
+fn a_hold_that_is_handed_on_is_adopted_by_one() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let one = machine.client(&memory).await;
+        let (two, three) = (machine.client(&memory).await, machine.client(&memory).await);
+        let guard = one.lock("x").acquire().await.unwrap();
+        let (token, claim) = (guard.token(), guard.claim());
+        let text = guard.transfer().await.unwrap();
+        assert_eq!(claim.check().unwrap_err().code(), Code::NotHeld);
+        let (mut won, mut refused) = (Vec::new(), Vec::new());
+        for adopted in <[_; 2]>::from(join(two.adopt(&text), three.adopt(&text)).await) {
+            match adopted {
+                Ok(guard) => won.push(guard),
+                Err(error) => refused.push(error.code()),
+            }
+        }
+        assert_eq!(refused, [Code::NotHeld]);
+        let guard = won.pop().expect("one has it");
+        assert_eq!(guard.token(), token);
+        // Nothing of it is left to the first, which frees what it knows.
+        one.close().await;
+        machine.sleep(40_000 * MS).await;
+        assert!(guard.is_held() && two.lock("x").is_locked().await.unwrap());
+        let late = guard.transfer().await.unwrap();
+        machine.sleep(40_000 * MS).await;
+        assert_eq!(two.adopt(&late).await.unwrap_err().code(), Code::NotHeld);
+        assert!(two.lock("x").try_acquire().await.unwrap().is_some());
+        let foreign = two.adopt(r#"{"fencelock":2}"#).await.unwrap_err();
+        assert_eq!(foreign.code(), Code::Invalid);
     });
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use fencelock::Code;
 use futures_util::future::select;
 
 use super::engine::{INSTANT, LOOK, Run, locked, millis};
-use super::scope::{Fate, Scope};
-use super::step::{Expect, Step};
+use super::scope::{Entry, Fate, Scope};
+use super::step::{Await, Expect, Step, Trouble};
 use crate::protocol::{Call, Grant};
 
 impl Run<'_> {
@@ -25,6 +26,31 @@ impl Run<'_> {
                     locked(&self.notes.released).push((by, grant.guard));
                 }
                 scope.entry(&step.guard)?.fate = if released { Fate::Released } else { Fate::Gone };
+            }
+            Step::Transfer(step) => {
+                let (by, before) = scope.grant(&step.guard)?;
+                let call = Call::Transfer { guard: before.guard };
+                let text = self.call(&by, call, &Expect::Done).await?;
+                let given = scope.entry(&step.guard)?;
+                given.fate = Fate::Gone;
+                let (lock, to) = (given.lock.clone(), step.to.clone());
+                let text = text.as_str().unwrap_or_default().to_owned();
+                let adopt = || Call::Adopt { text: text.clone() };
+                let reply = self.player(&to)?.ask(adopt());
+                let (grant, fate) = (None, Fate::Asked);
+                // Its token is the one before.
+                let entry = Entry { by: to.clone(), lock, again: true, reply, grant, fate };
+                let what = scope.insert(Some(&step.r#as), entry)?;
+                let granted = Some(Expect::Granted);
+                let end =
+                    Await { what, expect: granted, within: None, took: None, after: [].into() };
+                self.wait(scope, &end).await?;
+                if scope.grant(&step.r#as)?.1.token != before.token {
+                    return Err("it goes on with another token".to_owned());
+                }
+                let (says, fields, retryable) = (None, [].into(), None);
+                let used = Trouble { code: Code::NotHeld, says, fields, retryable };
+                self.call(&to, adopt(), &Expect::Error(used)).await?;
             }
             Step::Drop(name) => {
                 let (by, grant) = scope.grant(name)?;

@@ -42,6 +42,7 @@ fn beyond(step: &Step) -> Option<&'static str> {
         | Step::Value(_)
         | Step::Write(_)
         | Step::Update(_) => Some(MUTEXES),
+        Step::Transfer(_) => Some("a run ends with its command"),
         Step::Extend(_) | Step::Remaining(_) => {
             Some("it keeps the lease by itself, and ends the command when it cannot")
         }

@@ -128,6 +128,7 @@ impl Run<'_> {
             Step::Release(_)
             | Step::Drop(_)
             | Step::Extend(_)
+            | Step::Transfer(_)
             | Step::Held(_)
             | Step::Remaining(_)
             | Step::Lost(_)

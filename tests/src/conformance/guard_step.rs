@@ -18,6 +18,18 @@ pub struct GuardStep {
     pub expect: Option<Expect>,
 }
 
+/// See [`super::step::Step::Transfer`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// The guard.
+    pub guard: String,
+    /// The actor that adopts.
+    pub to: String,
+    /// The name of its guard.
+    pub r#as: String,
+}
+
 /// See [`super::step::Step::Extend`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

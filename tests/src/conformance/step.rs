@@ -7,7 +7,7 @@ use fencelock::{Code, Reason};
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
-pub use super::guard_step::{Break, Extend, Gate, GuardStep, Held, Lost, Remaining};
+pub use super::guard_step::{Break, Extend, Gate, GuardStep, Held, Lost, Remaining, Transfer};
 use crate::protocol::Options;
 
 /// One step.
@@ -28,6 +28,8 @@ pub enum Step {
     Abort(String),
     /// Gives a guard back; `released` is expected.
     Release(GuardStep),
+    /// Another actor goes on with a hold, once.
+    Transfer(Transfer),
     /// Forgets a guard.
     Drop(String),
     /// Pushes the end of a lease; `done` is expected.

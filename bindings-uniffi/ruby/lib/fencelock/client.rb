@@ -61,6 +61,9 @@ module Fencelock
     # The names of the locks that the store knows.
     def names(prefix = '') = @native.names(prefix)
 
+    # The guard of a hold that another process has let go of by Guard#transfer.
+    def adopt(text) = Guard.new(@native.adopt(text.to_s))
+
     # Ends the holds of a lock, or those with this token; for holders that hang.
     def break_lock(name, reason, token: nil)
       JSON.parse(@native.break_lock(name.to_s, reason, token), symbolize_names: true)

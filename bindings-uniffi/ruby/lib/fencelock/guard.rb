@@ -28,6 +28,13 @@ module Fencelock
     # Frees the lock; answers `:released`, `:already_lost` or `:unconfirmed`.
     def release = ending { @native.release }
 
+    # Lets another process go on with the hold: answers a text that Client#adopt makes the guard of, once, within the lease. From
+    # then on this guard is given back, and the lock stays held. The text is a secret. On an error the lock is freed.
+    def transfer
+      @ended = true
+      @native.transfer
+    end
+
     # Frees the lock and waits for nothing.
     def forget
       @ended = true

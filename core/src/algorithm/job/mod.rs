@@ -83,6 +83,7 @@ impl JobRequest {
             open: false,
             local: 0,
             info: self.info.clone(),
+            adopts: false,
         }
     }
 }

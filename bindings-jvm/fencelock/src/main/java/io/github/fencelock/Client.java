@@ -135,6 +135,26 @@ public final class Client implements AutoCloseable {
     }
 
     /**
+     * The guard of a hold that another process has let go of by {@link Guard#transfer}, with its token.
+     *
+     * @throws LockNotHeldException if the text was used before, is too old or of another store
+     * @throws InvalidArgumentException if it is no such text
+     */
+    public Guard adopt(String text) {
+        return adopting(text).get();
+    }
+
+    /** As {@link #adopt}, as a future. */
+    public CompletableFuture<Guard> adoptAsync(String text) {
+        return adopting(text).async();
+    }
+
+    private Request<Guard> adopting(String text) {
+        return Request.holding(this, Map.of("op", "adopt", "text", text), granted ->
+            new Guard(this, (String) granted.get("name"), granted));
+    }
+
+    /**
      * Ends every hold of a lock, a read-write lock or a semaphore; for holders that hang. Answers the holds that it ended. The next
      * waiter is granted, with a greater token. A holder finds the loss with its next renewal, after a third of its lease at the
      * latest; the fence refuses what it writes meanwhile. {@code reason} goes into the event and the log.

@@ -54,6 +54,29 @@ public final class Guard extends Hold {
     }
 
     /**
+     * Lets another process go on with the hold: answers a text that {@link Client#adopt} makes the guard of, once, within the lease,
+     * which begins anew. From then on this guard is given back, and the lock stays held. The text is a secret: whoever has it has
+     * the lock. On an error the lock is freed.
+     *
+     * @throws UnsupportedException where a hold lives with its client's session (etcd, ZooKeeper, locks of database sessions), on a
+     *     quorum, in the layout of another library, and for a lock of a scope
+     */
+    public String transfer() {
+        givesBack();
+        return transferring().get();
+    }
+
+    /** As {@link #transfer}, without waiting. */
+    public CompletableFuture<String> transferAsync() {
+        givesBack();
+        return transferring().async();
+    }
+
+    private Request<String> transferring() {
+        return Request.of(client, Map.of("op", "transfer", "guard", number), String.class::cast);
+    }
+
+    /**
      * Frees the lock, unless that was done before. In a {@code try} whose body has thrown, what is thrown here is only
      * suppressed: it never hides the body's own exception.
      *

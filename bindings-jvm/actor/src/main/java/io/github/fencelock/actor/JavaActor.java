@@ -67,6 +67,7 @@ public final class JavaActor implements Lines.Actor {
                 granted(id, election::campaign, election::campaignAsync);
             }
             case "try_campaign" -> tried(id, election(request).tryCampaignAsync());
+            case "adopt" -> answer(id, client().adoptAsync(request.get("text").getAsString()), this::grant);
             case "start_job" -> answer(id, job(request).startAsync(),
                 start -> start instanceof Run run ? grant(run) : Shown.skipped((Skipped) start));
             case "with" -> with(id, request);
@@ -81,7 +82,7 @@ public final class JavaActor implements Lines.Actor {
             case "crash" -> Runtime.getRuntime().halt(9);
             case "update" -> updated(id, request);
             case "observe" -> observed(id, request);
-            case "release", "drop", "end_job", "extend", "is_held", "remaining", "token", "lost" ->
+            case "release", "transfer", "drop", "end_job", "extend", "is_held", "remaining", "token", "lost" ->
                 onHold(id, request);
             default -> onClient(id, request);
         }
@@ -318,7 +319,7 @@ public final class JavaActor implements Lines.Actor {
         long number = request.get("guard").getAsLong();
         String op = request.get("op").getAsString();
         client();
-        boolean gives = op.equals("release") || op.equals("drop") || op.equals("end_job");
+        boolean gives = op.equals("release") || op.equals("transfer") || op.equals("drop") || op.equals("end_job");
         Hold hold = gives ? holds.remove(number) : holds.get(number);
         switch (op) {
             case "is_held" -> lines.answer(id, hold != null && hold.isHeld());
@@ -335,6 +336,7 @@ public final class JavaActor implements Lines.Actor {
     private void onHold(long id, String op, long number, Hold hold, JsonObject request) {
         switch (op) {
             case "release", "end_job" -> answer(id, giveBack(hold, request), Object::toString);
+            case "transfer" -> answer(id, ((Guard) hold).transferAsync(), text -> text);
             case "drop" -> {
                 if (hold instanceof Run run) {
                     run.failAsync();

@@ -113,6 +113,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         "try" -> grant(tried(lock(request), request))
         "acquire_all" -> grant(all(request).awaitAcquire())
         "try_all" -> grant(tried(all(request), request))
+        "adopt" -> grant(client.awaitAdopt(request["text"].asString))
         "campaign" -> grant(election(request).awaitCampaign())
         "try_campaign" -> grant(election(request).awaitTryCampaign())
         "start_job" -> when (val start = job(request).awaitStart()) {
@@ -170,6 +171,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
 
     private suspend fun onHold(op: String, number: Long, hold: Hold, request: JsonObject): Any? = when (op) {
         "release", "end_job" -> giveBack(hold, request).toString()
+        "transfer" -> (hold as Guard).awaitTransfer()
         "drop" -> if (hold is Run) scope.launch { hold.awaitFail() }.let { null } else hold.decline().let { null }
         "extend" -> hold.awaitExtend(request["ttl"].asDouble.milliseconds).let { null }
         "token" -> hold.token()

@@ -4,6 +4,7 @@ package io.github.fencelock.kotlin
 import io.github.fencelock.Client
 import io.github.fencelock.ClientOptions
 import io.github.fencelock.Fencelock
+import io.github.fencelock.Guard
 import io.github.fencelock.Job
 import io.github.fencelock.LockState
 import kotlin.time.Duration
@@ -38,6 +39,9 @@ public suspend fun Client.awaitNames(prefix: String = ""): List<String> = namesA
 
 /** [Client.ping] that suspends. */
 public suspend fun Client.awaitPing(): Duration = pingAsync().await().toKotlinDuration()
+
+/** [Client.adopt] that suspends. */
+public suspend fun Client.awaitAdopt(text: String): Guard = adoptAsync(text).awaitHold()
 
 /** [Client.breakLock] that suspends, or with a [token] [Client.breakHold]. */
 public suspend fun Client.awaitBreakLock(name: String, reason: String, token: Long? = null): List<LockState.Holder> =

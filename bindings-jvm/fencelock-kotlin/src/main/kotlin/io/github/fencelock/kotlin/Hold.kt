@@ -21,6 +21,9 @@ public suspend fun Hold.awaitLost() {
 /** [Guard.release] that suspends. Cancelled, it frees the lock all the same. */
 public suspend fun Guard.awaitRelease(): Released = releaseAsync().await()
 
+/** [Guard.transfer] that suspends. */
+public suspend fun Guard.awaitTransfer(): String = transferAsync().await()
+
 /** [Leadership.resign] that suspends. Cancelled, it resigns all the same. */
 public suspend fun Leadership.awaitResign(): Released = resignAsync().await()
 
