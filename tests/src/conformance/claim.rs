@@ -7,7 +7,7 @@ use futures_util::future::select;
 
 use super::engine::{INSTANT, LOOK, Run, locked, millis};
 use super::scope::{Entry, Fate, Scope};
-use super::step::{Await, Expect, Step, Trouble};
+use super::step::{Await, Expect, Step, Transfer, Trouble};
 use crate::protocol::{Call, Grant};
 
 impl Run<'_> {
@@ -27,31 +27,7 @@ impl Run<'_> {
                 }
                 scope.entry(&step.guard)?.fate = if released { Fate::Released } else { Fate::Gone };
             }
-            Step::Transfer(step) => {
-                let (by, before) = scope.grant(&step.guard)?;
-                let call = Call::Transfer { guard: before.guard };
-                let text = self.call(&by, call, &Expect::Done).await?;
-                let given = scope.entry(&step.guard)?;
-                given.fate = Fate::Gone;
-                let (lock, to) = (given.lock.clone(), step.to.clone());
-                let text = text.as_str().unwrap_or_default().to_owned();
-                let adopt = || Call::Adopt { text: text.clone() };
-                let reply = self.player(&to)?.ask(adopt());
-                let (grant, fate) = (None, Fate::Asked);
-                // Its token is the one before.
-                let entry = Entry { by: to.clone(), lock, again: true, reply, grant, fate };
-                let what = scope.insert(Some(&step.r#as), entry)?;
-                let granted = Some(Expect::Granted);
-                let end =
-                    Await { what, expect: granted, within: None, took: None, after: [].into() };
-                self.wait(scope, &end).await?;
-                if scope.grant(&step.r#as)?.1.token != before.token {
-                    return Err("it goes on with another token".to_owned());
-                }
-                let (says, fields, retryable) = (None, [].into(), None);
-                let used = Trouble { code: Code::NotHeld, says, fields, retryable };
-                self.call(&to, adopt(), &Expect::Error(used)).await?;
-            }
+            Step::Transfer(step) => self.transfer(scope, step).await?,
             Step::Drop(name) => {
                 let (by, grant) = scope.grant(name)?;
                 self.call(&by, Call::Drop { guard: grant.guard }, &Expect::Done).await?;
@@ -117,6 +93,31 @@ impl Run<'_> {
             _ => unreachable!("the engine takes the others"),
         }
         Ok(())
+    }
+
+    async fn transfer(&self, scope: &mut Scope, step: &Transfer) -> Result<(), String> {
+        let (by, before) = scope.grant(&step.guard)?;
+        let call = Call::Transfer { guard: before.guard };
+        let text = self.call(&by, call, &Expect::Done).await?;
+        let given = scope.entry(&step.guard)?;
+        given.fate = Fate::Gone;
+        let (lock, to) = (given.lock.clone(), step.to.clone());
+        let text = text.as_str().unwrap_or_default().to_owned();
+        let adopt = || Call::Adopt { text: text.clone() };
+        let reply = self.player(&to)?.ask(adopt());
+        let (grant, fate) = (None, Fate::Asked);
+        // Its token is the one before.
+        let entry = Entry { by: to.clone(), lock, again: true, reply, grant, fate };
+        let what = scope.insert(Some(&step.r#as), entry)?;
+        let granted = Some(Expect::Granted);
+        let end = Await { what, expect: granted, within: None, took: None, after: [].into() };
+        self.wait(scope, &end).await?;
+        if scope.grant(&step.r#as)?.1.token != before.token {
+            return Err("it goes on with another token".to_owned());
+        }
+        let (says, fields, retryable) = (None, [].into(), None);
+        let used = Trouble { code: Code::NotHeld, says, fields, retryable };
+        self.call(&to, adopt(), &Expect::Error(used)).await.map(drop)
     }
 
     async fn lost(&self, by: &str, grant: Grant, within: Duration) -> Result<(), String> {
