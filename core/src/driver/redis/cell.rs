@@ -1,12 +1,6 @@
 //! Cells: values with versions, a hash each.
 //!
-//! The cell `K` lies under `fencelock:{tag}:version:K`, or `:job:K` for a scheduled job, in K's own hash slot:
-//!
-//! | field | content |
-//! |---|---|
-//! | `t` | the trail: of its newest changes, newest first, the version as 16 digits and the writer as 32 |
-//! | `s` | when it was changed last, in µs |
-//! | `v` | the value; none if it was deleted |
+//! docs/reference/redis.md has their layout.
 //!
 //! A look is 3 commands (EVALSHA TIME HMGET), a change 5 (EVALSHA TIME HMGET HSET and PEXPIRE or PERSIST), a deletion 6.
 
@@ -15,7 +9,6 @@ use std::sync::Arc;
 use redis::{Cmd, Value};
 
 use super::request::millis;
-use super::script::{LOOK_CELL, SWAP, Script};
 use super::{
     fault::{self, Named},
     keys,
@@ -25,19 +18,18 @@ use crate::port::{Cell, CellKey, Change, Failure, Look, Mark, OwnerId, Swap, Ver
 
 /// The digits of a version, and of a mark: version and writer.
 const VERSION: usize = 16;
-pub(super) const MARK: usize = VERSION + 32;
+const MARK: usize = VERSION + 32;
 
 /// One script on one cell, for whichever server has it.
 pub(super) struct CellCall<'a> {
-    pub(super) script: Script,
     name: &'a str,
     place: String,
     change: Option<&'a Change>,
 }
 
 impl<'a> CellCall<'a> {
-    fn new(script: Script, key: &'a CellKey, change: Option<&'a Change>) -> Self {
-        Self { script, name: &key.name, place: keys::cell_key(key), change }
+    fn new(key: &'a CellKey, change: Option<&'a Change>) -> Self {
+        Self { name: &key.name, place: keys::cell_key(key), change }
     }
 
     /// The slot it lies in.
@@ -46,7 +38,7 @@ impl<'a> CellCall<'a> {
         keys::slot_of(self.name)
     }
 
-    /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
+    /// The call by the hash of the script of cells (`EVALSHA`) or its text (`EVAL`).
     pub(super) fn command(&self, verb: &str, script: &str) -> Cmd {
         let mut command = redis::cmd(verb);
         command.arg(script).arg(1).arg(&self.place);
@@ -58,12 +50,12 @@ impl<'a> CellCall<'a> {
 
     /// A look at a cell.
     pub(super) fn look(key: &'a CellKey) -> Self {
-        Self::new(LOOK_CELL, key, None)
+        Self::new(key, None)
     }
 
     /// A change of one.
     pub(super) fn swap(change: &'a Change) -> Self {
-        Self::new(SWAP, &change.key, Some(change))
+        Self::new(&change.key, Some(change))
     }
 
     /// Reads the reply to [`CellCall::look`].

@@ -6,15 +6,11 @@ use redis::Cmd;
 
 use super::keys::BIRTH;
 use super::link::Live;
-use super::script::{Call, Script};
-use crate::port::{Action, Kind, Layout, Step, Take};
+use crate::port::{Action, Step, Take};
 use crate::runtime::sync::Mutex;
 
-/// The script that maintains the mark.
-/// A mark without the server's run would come back with an old snapshot, and the locks taken since would not.
-pub(super) const SCRIPT: Script = Script(Call::DataAge, Kind::Mutex, Layout::Own);
-
-/// The request of it.
+/// The call that maintains the mark. A mark without the server's run would come back with an old snapshot, and the locks taken since would
+/// not.
 pub(super) fn command(text: &str) -> Cmd {
     let mut command = redis::cmd("EVAL");
     command.arg(text).arg(1).arg(BIRTH);

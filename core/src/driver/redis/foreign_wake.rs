@@ -1,11 +1,6 @@
 //! Clients of other libraries that wait for the same lock, and do not poll for it.
 
-use std::time::Duration;
-
 use crate::port::LockKey;
-
-/// How long a signal waits for somebody to take it, as python-redis-lock's own do.
-pub(super) const SIGNAL_LIFE: Duration = Duration::from_secs(1);
 
 /// Whom to wake when a lock becomes free: an element of this list, and a message to this channel; either may be empty.
 pub(super) struct Wake {

@@ -42,7 +42,7 @@ pub struct RedisGate {
 impl RedisGate {
     /// The function `fencelock_gate(gate key, token)` for the head of scripts of your own. It answers nil and remembers the
     /// token, or an error to return. [`RedisGate::key`] tells the gate's key.
-    pub const LUA: &str = include_str!("lua/gate.lua");
+    pub const LUA: &str = include_str!("scripts/gate.lua");
 
     /// Connects as a client does; of the options `timeout` and `connect_timeout` count, and those of TLS.
     pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {

@@ -13,7 +13,7 @@ use super::fault::{self, Named};
 use super::reply::{Reply, value, words};
 use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
-use super::script::{Form, Hashes, Texts};
+use super::scripts::{self, CELL, Clock, Script};
 use super::{DIALECTS, eviction, guarantees, notice};
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
@@ -70,7 +70,6 @@ pub struct HostStore(Arc<Shared>);
 struct Shared {
     server: Server,
     transport: Box<dyn Transport>,
-    hashes: Hashes,
     warning: Option<&'static str>,
     channel: String,
     timeout: Duration,
@@ -78,8 +77,7 @@ struct Shared {
     runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     looks: Mutex<Looks>,
-    #[cfg(feature = "test-hooks")]
-    stopped: Mutex<Option<&'static Texts>>,
+    clock: Clock,
 }
 
 /// Those who wait and hear nothing.
@@ -114,7 +112,7 @@ impl fmt::Debug for HostStore {
 }
 
 impl HostStore {
-    /// Makes the scripts known to the server. Of the options for connections `timeout` and `connect_timeout` count, the
+    /// Makes the scripts of a mutex known to the server. Of the options for connections `timeout` and `connect_timeout` count, the
     /// others are refused.
     pub async fn connect(
         transport: impl Transport,
@@ -130,7 +128,6 @@ impl HostStore {
         let mut shared = Shared {
             server: Server(transport.name()),
             transport: Box::new(transport),
-            hashes: Hashes::default(),
             warning: None,
             channel,
             timeout: options.timeout,
@@ -138,15 +135,15 @@ impl HostStore {
             runtime,
             sink: OnceLock::new(),
             looks: Mutex::default(),
-            #[cfg(feature = "test-hooks")]
-            stopped: Mutex::default(),
+            clock: Clock::default(),
         };
-        let commands = Texts::of_text().load().chain([eviction::memory()]).collect();
+        let commands = scripts::load().into_iter().chain([eviction::memory()]).collect();
         let replies = shared.exchange(commands, options.connect_timeout).await;
         let mut replies = replies.map_err(|reason| fault::absent(&shared.server, &reason))?;
         shared.warning = replies.pop().and_then(eviction::what_follows);
-        shared.hashes =
-            Hashes::told(replies).map_err(|error| fault::scriptless(&shared.server, &error))?;
+        for reply in replies {
+            reply.extract_error().map_err(|error| fault::scriptless(&shared.server, &error))?;
+        }
         Ok(Self(Arc::new(shared)))
     }
 
@@ -154,11 +151,11 @@ impl HostStore {
     /// seconds. It is one key for the server, so all clients with a stopped clock move together.
     #[cfg(feature = "test-hooks")]
     pub async fn stop_clock(&self, now: u64) -> Result<()> {
-        let set = self.0.send(vec![super::script::set_clock(now)]).await;
+        let set = self.0.send(vec![scripts::set_clock(now)]).await;
         for set in set.map_err(|failure| failure.error)? {
             set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
         }
-        *self.0.stopped.lock() = Some(Texts::stopped(Form::Text));
+        self.0.clock.stop();
         Ok(())
     }
 }
@@ -195,26 +192,22 @@ impl Shared {
             .map_err(|reason| Failure::unknown(fault::unanswered(&self.server, &reason)))
     }
 
-    /// Calls by hash, and by text what the server does not know.
+    /// Calls scripts by hash, and by text those that the server does not know; `command` makes a call of them.
     async fn call(
         &self,
-        count: usize,
-        hashed: impl Fn(usize, &Hashes) -> Cmd,
-        whole: impl Fn(usize, &Texts) -> Cmd,
+        scripts: &[Script],
+        command: impl Fn(usize, &str, &str) -> Cmd,
     ) -> Result<Vec<Value>, Failure> {
-        #[cfg(feature = "test-hooks")]
-        let stopped = *self.stopped.lock();
-        #[cfg(feature = "test-hooks")]
-        if let Some(texts) = stopped {
-            return self.send((0..count).map(|at| whole(at, texts)).collect()).await;
-        }
-        let commands = (0..count).map(|at| hashed(at, &self.hashes)).collect();
-        let mut values = self.send(commands).await?;
+        let first = |(at, script): (usize, &Script)| {
+            let (verb, script) = self.clock.call(*script);
+            command(at, verb, &script)
+        };
+        let mut values = self.send(scripts.iter().enumerate().map(first).collect()).await?;
         let unknown = |at: &usize| is_unknown_script(&values[*at]);
-        let forgotten: Vec<usize> = (0..count).filter(unknown).collect();
+        let forgotten: Vec<usize> = (0..scripts.len()).filter(unknown).collect();
         if !forgotten.is_empty() {
-            let texts = Texts::of_text();
-            let again = forgotten.iter().map(|at| whole(*at, texts)).collect();
+            let whole = |at: &usize| command(*at, "EVAL", &self.clock.text(scripts[*at]));
+            let again = forgotten.iter().map(whole).collect();
             for (at, value) in forgotten.into_iter().zip(self.send(again).await?) {
                 values[at] = value;
             }
@@ -223,22 +216,16 @@ impl Shared {
     }
 
     async fn carry_out(self: &Arc<Self>, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
-        let channel = &self.channel;
-        let hashed = |at: usize, hashes: &Hashes| {
-            let request: &Request<'_> = &plan[at];
-            request.command("EVALSHA", hashes.of(request.script), channel, Form::Text)
-        };
-        let whole = |at: usize, texts: &Texts| {
-            let request: &Request<'_> = &plan[at];
-            request.command("EVAL", texts.of(request.script), channel, Form::Text)
-        };
-        let values = match self.call(plan.len(), hashed, whole).await {
+        let scripts: Vec<_> = plan.iter().map(|request| request.script).collect();
+        let command =
+            |at: usize, verb: &str, script: &str| plan[at].command(verb, script, &self.channel);
+        let values = match self.call(&scripts, command).await {
             Ok(values) => values,
             Err(failure) => return fail(batch, &failure),
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, value) in plan.iter().zip(values) {
-            request.answers(value, &self.server, Form::Text, &mut answers);
+            request.answers(value, &self.server, &mut answers);
         }
         if answers.iter().any(|answer| matches!(answer, Ok(Outcome::Queued { .. }))) {
             self.look_for_them();
@@ -247,9 +234,8 @@ impl Shared {
     }
 
     async fn cell(&self, cell: &CellCall<'_>) -> Result<Value, Failure> {
-        let hashed = |_, hashes: &Hashes| cell.command("EVALSHA", hashes.of(cell.script));
-        let whole = |_, texts: &Texts| cell.command("EVAL", texts.of(cell.script));
-        let mut values = self.call(1, hashed, whole).await?;
+        let command = |_, verb: &str, script: &str| cell.command(verb, script);
+        let mut values = self.call(&[CELL], command).await?;
         cell.accepted(values.pop().unwrap_or_default(), &self.server)
     }
 

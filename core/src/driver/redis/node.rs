@@ -13,7 +13,7 @@ use super::link::{Link, Live};
 use super::outcome::UNBORN;
 use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
-use super::script::{Form, Script, Texts};
+use super::scripts::{BORN, CELL, Clock, Script};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step, Take};
 
@@ -21,8 +21,7 @@ use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome,
 pub(super) struct Node {
     pub(super) link: Arc<Link>,
     data_age: DataAge,
-    #[cfg(feature = "test-hooks")]
-    stopped: crate::runtime::sync::Mutex<Option<super::script::Hashes>>,
+    clock: Clock,
 }
 
 /// The replies to an exchange, one for each request.
@@ -42,26 +41,17 @@ pub(super) struct Lack {
 
 impl Node {
     pub(super) fn new(link: Arc<Link>) -> Self {
-        Self {
-            link,
-            data_age: DataAge::default(),
-            #[cfg(feature = "test-hooks")]
-            stopped: crate::runtime::sync::Mutex::default(),
-        }
+        Self { link, data_age: DataAge::default(), clock: Clock::default() }
     }
 
     /// Has this client's scripts read the time from a key, and sets that.
     #[cfg(feature = "test-hooks")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
         let live = self.link.live().await?;
-        for set in self.send(&live, vec![super::script::set_clock(now)]).await? {
+        for set in self.send(&live, vec![super::scripts::set_clock(now)]).await? {
             set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
         }
-        // A new connection has the hashes of those with the server's clock.
-        if self.stopped.lock().as_ref() != Some(&live.hashes) {
-            let loaded = self.link.load(Texts::stopped(Form::Packed)).await?;
-            *self.stopped.lock() = Some(loaded);
-        }
+        self.clock.stop();
         Ok(())
     }
 
@@ -81,9 +71,9 @@ impl Node {
         self.link.answer(live, connection.send_packed_commands(&pipeline, 0, count)).await
     }
 
-    /// Sends calls, the way they need: `asking` has the node of a cluster take them although their slot is still coming to
+    /// Sends commands, the way they need: `asking` has the node of a cluster take them although their slot is still coming to
     /// it, `mark` has the replicas acknowledge them.
-    async fn call(
+    async fn send_as(
         &self,
         live: &Arc<Live>,
         mut commands: Vec<Cmd>,
@@ -110,6 +100,41 @@ impl Node {
         Ok(values)
     }
 
+    /// Calls scripts by hash, and by text those that the server has forgotten; `command` makes a call.
+    async fn call(
+        &self,
+        live: &Arc<Live>,
+        scripts: &[Script],
+        command: impl Fn(usize, &str, &str) -> Cmd,
+        asking: bool,
+        mark: Option<String>,
+    ) -> Result<Replies> {
+        let mut lack = Lack::default();
+        let first = |(at, script): (usize, &Script)| {
+            let (verb, script) = self.clock.call(*script);
+            command(at, verb, &script)
+        };
+        let commands = scripts.iter().enumerate().map(first).collect();
+        let mut values = self.send_as(live, commands, asking, mark.clone(), &mut lack).await?;
+        let unknown = |at: &usize| is_unknown_script(&values[*at]);
+        let forgotten: Vec<usize> = (0..values.len()).filter(unknown).collect();
+        if forgotten.is_empty() {
+            return Ok(Replies { values, lack });
+        }
+        let whole = |at: &usize| command(*at, "EVAL", &self.clock.text(scripts[*at]));
+        let commands = forgotten.iter().map(whole).collect();
+        match self.send_as(live, commands, asking, mark, &mut lack).await {
+            Ok(again) => {
+                for (at, value) in forgotten.into_iter().zip(again) {
+                    values[at] = value;
+                }
+            }
+            // Only these are unknown; the others have their answers.
+            Err(error) => lack.failed = Some(error),
+        }
+        Ok(Replies { values, lack })
+    }
+
     /// Sends requests; `asking`: although their slot is still coming to this node.
     pub(super) async fn exchange(
         &self,
@@ -118,40 +143,16 @@ impl Node {
         asking: bool,
     ) -> Result<Replies> {
         let channel = &self.link.channel;
-        let evalsha = |request: &Request<'_>| {
-            request.command("EVALSHA", live.hashes.of(request.script), channel, Form::Packed)
-        };
         let mark = || {
-            let steps = plan.iter().flat_map(|request| request.steps);
-            let first = steps.into_iter().find(|step| may_grant(&step.action))?;
+            let mut steps = plan.iter().flat_map(|request| request.steps);
+            let first = steps.find(|step| may_grant(&step.action))?;
             Some(keys::mark_key(first.lock.as_str()))
         };
         // A batch that grants nothing waits for no replica: a release that a failover loses is repeated.
         let mark = if self.link.acks > 0 { mark() } else { None };
-        let mut lack = Lack::default();
-        let commands = plan.iter().map(evalsha).collect();
-        let mut values = self.call(live, commands, asking, mark.clone(), &mut lack).await?;
-        if !values.iter().any(is_unknown_script) {
-            return Ok(Replies { values, lack });
-        }
-        let forgotten = plan.iter().zip(&values).filter(|(_, reply)| is_unknown_script(reply));
-        let eval = |request: &Request<'_>| {
-            self.with_text(request.script, |text| {
-                request.command("EVAL", text, channel, Form::Packed)
-            })
-        };
-        let commands = forgotten.map(|(request, _)| eval(request)).collect();
-        match self.call(live, commands, asking, mark, &mut lack).await {
-            Ok(again) => {
-                let gaps = values.iter_mut().filter(|reply| is_unknown_script(reply));
-                for (gap, reply) in gaps.zip(again) {
-                    *gap = reply;
-                }
-            }
-            // Only these are unknown; the others have their answers.
-            Err(error) => lack.failed = Some(error),
-        }
-        Ok(Replies { values, lack })
+        let scripts: Vec<_> = plan.iter().map(|request| request.script).collect();
+        let command = |at: usize, verb: &str, script: &str| plan[at].command(verb, script, channel);
+        self.call(live, &scripts, command, asking, mark).await
     }
 
     /// Runs a script on one cell; `asking`: although its slot is still coming to this node.
@@ -161,27 +162,9 @@ impl Node {
         cell: &CellCall<'_>,
         asking: bool,
     ) -> Result<Value> {
-        let mut lack = Lack::default();
-        let hashed = vec![cell.command("EVALSHA", live.hashes.of(cell.script))];
-        let mut values = self.call(live, hashed, asking, None, &mut lack).await?;
-        if values.iter().any(is_unknown_script) {
-            let whole = vec![self.with_text(cell.script, |text| cell.command("EVAL", text))];
-            values = self.call(live, whole, asking, None, &mut lack).await?;
-        }
-        Ok(values.pop().unwrap_or_default())
-    }
-
-    /// Does something with the text of a script.
-    #[cfg_attr(
-        not(feature = "test-hooks"),
-        expect(clippy::unused_self, reason = "only tests stop the clock")
-    )]
-    fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
-        #[cfg(feature = "test-hooks")]
-        if self.stopped.lock().is_some() {
-            return act(Texts::stopped(Form::Packed).of(script));
-        }
-        act(Texts::shared().of(script))
+        let command = |_, verb: &str, script: &str| cell.command(verb, script);
+        let Replies { mut values, lack } = self.call(live, &[CELL], command, asking, None).await?;
+        lack.failed.map_or_else(|| Ok(values.pop().unwrap_or_default()), Err)
     }
 
     /// Sends what a batch was cut into; answers every step.
@@ -253,7 +236,7 @@ impl Node {
     }
 
     async fn check_data_age(&self, live: &Arc<Live>) -> Result<String> {
-        let command = self.with_text(data_age::SCRIPT, data_age::command);
+        let command = data_age::command(&self.clock.text(BORN));
         let reply = self.send(live, vec![command]).await?.pop().unwrap_or_default();
         let refused = |error| fault::unreachable(&self.link.address, &error);
         let run = redis::from_redis_value(reply.extract_error().map_err(refused)?)
@@ -274,7 +257,7 @@ impl Node {
             return answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
         }
         let before = answers.len();
-        request.answers(reply, &self.link.address, Form::Packed, answers);
+        request.answers(reply, &self.link.address, answers);
         let Some(error) = &lack.acks else { return };
         for answer in &mut answers[before..] {
             if matches!(answer, Ok(Outcome::Granted { .. })) {

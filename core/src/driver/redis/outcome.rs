@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::code;
-use super::script::word;
+use super::scripts::word;
 use crate::fence::Token;
 use crate::port::{HolderView, LockState, Outcome, OwnerId, WaiterView};
 

@@ -10,11 +10,17 @@ use super::foreign_wake;
 use super::keys::{BIRTH, holder_key, write_record_key};
 use super::outcome::{outcome, state};
 use super::redisson;
-use super::renew_batch::{self, GROUP, Told, WORDS};
-use super::script::{Call, Form, Script, word};
+use super::scripts::{Call, Script, word};
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{Action, Answer, Failure, Kind, Layout, LockKey, Outcome, Step, Take};
+
+/// The most locks of one script, so that no script keeps the server for long.
+const GROUP: usize = 600;
+/// Digits of a lease in what is told.
+const DIGITS: usize = 17;
+/// The size of the argument for one lock: the owner, whether it is a Refresh, the lease.
+pub(super) const ENTRY_SIZE: usize = 32 + 1 + DIGITS;
 
 /// One script call: a single step, or a run of renewals and refreshes.
 #[derive(Clone, Copy, Debug)]
@@ -27,20 +33,15 @@ impl<'a> Request<'a> {
     /// Cuts a batch into calls, in order.
     pub(super) fn plan(mut batch: &'a [Step]) -> Vec<Self> {
         let mut plan = Vec::new();
-        while let Some(step) = batch.first() {
-            let script = script_of(step);
-            let (script, count) = match (script, batch.get(1)) {
-                (Script(Call::RenewBatch, ..), _) => {
-                    let same = |step: &&Step| script_of(step) == script;
+        while let Some(first) = batch.first() {
+            let script = script_of(first);
+            let (script, count) = match (script.call(), batch.get(1)) {
+                (Call::Renew, _) => {
+                    let same = |step: &&Step| (script_of(step), step.kind) == (script, first.kind);
                     (script, batch.iter().take(GROUP).take_while(same).count())
                 }
-                (
-                    // A client that frees a mutex and takes it anew sends one script instead of two.
-                    Script(Call::Free, Kind::Mutex, layout),
-                    Some(Step { lock, kind: Kind::Mutex, action: Action::Take(take), .. }),
-                ) if *lock == step.lock && take.vote.is_none() => {
-                    (Script(Call::Pass, Kind::Mutex, layout), 2)
-                }
+                // A client that frees a mutex and takes it anew sends one script instead of two.
+                (Call::Free, Some(next)) if passes(first, next) => (script_of(next), 2),
                 _ => (script, 1),
             };
             let (steps, rest) = batch.split_at(count);
@@ -52,8 +53,8 @@ impl<'a> Request<'a> {
 
     /// One call for Takes of different mutexes, as one.
     pub(super) fn all(steps: &'a [Step]) -> Self {
-        let layout = steps.first().map_or(Layout::Own, |step| laid_out_as(&step.lock));
-        Self { script: Script(Call::All, Kind::Mutex, layout), steps }
+        let layout = steps.first().map_or(Layout::Own, |step| step.lock.layout());
+        Self { script: Script::of(Call::All, Kind::Mutex, layout), steps }
     }
 
     /// Why these steps are not one call, if they are none.
@@ -70,14 +71,19 @@ impl<'a> Request<'a> {
         Some(fail(steps, &Failure::refused(Error::new(Code::Unsupported, message))))
     }
 
+    /// Whether it is a Free and the Take of the same mutex behind it.
+    fn passes(&self) -> bool {
+        self.script.call() == Call::Take && self.steps.len() == 2
+    }
+
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
-    pub(super) fn command(&self, verb: &str, script: &str, channel: &str, form: Form) -> Cmd {
+    pub(super) fn command(&self, verb: &str, script: &str, channel: &str) -> Cmd {
         let count = self.steps.len();
-        let renews = self.script.0 == Call::RenewBatch;
-        let (words, bytes) = if renews { (2, 192) } else { (10, 512) };
+        let renews = self.script.call() == Call::Renew;
+        let (words, bytes) = if renews { (2, 192) } else { (12, 512) };
         let mut command = Cmd::with_capacity(4 + words * count, script.len() + bytes * count);
-        let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
-        let birth = (self.script.0 == Call::Vote).then(|| BIRTH.to_owned());
+        let locks = if self.passes() { &self.steps[1..] } else { self.steps };
+        let birth = locks.iter().any(votes).then(|| BIRTH.to_owned());
         let more: Vec<_> = locks.iter().filter_map(redisson::side_key).chain(birth).collect();
         command.arg(verb).arg(script).arg(2 * locks.len() + more.len());
         let mut record = String::new();
@@ -88,82 +94,76 @@ impl<'a> Request<'a> {
         }
         command.arg(more);
         if renews {
-            renew_batch::write_arguments(&mut command, locks);
-            return command;
+            write_renewals(&mut command, locks);
+        } else {
+            let frees = self.passes().then(|| &self.steps[0]);
+            for step in locks {
+                write_arguments(&mut command, step, frees, channel);
+            }
         }
-        // Of a Pass the Take's come first: they are read where a Take reads them.
-        for step in locks.iter().chain(&self.steps[..count - locks.len()]) {
-            write_arguments(&mut command, step, channel, form);
+        match locks.first() {
+            Some(Step { kind, action, .. }) if *kind != Kind::Mutex && !action.only_looks() => {
+                command.arg(code::of_kind(*kind));
+            }
+            _ => {}
         }
         command
     }
 
     /// Appends the answer that the reply gives to each step.
-    pub(super) fn answers(
-        &self,
-        reply: Value,
-        address: &impl Named,
-        form: Form,
-        answers: &mut Vec<Answer>,
-    ) {
-        let failed = |text: &str, lock| Err(fault::failed_step(address, text, lock));
-        let words = match reply {
-            Value::Array(words) => words,
-            // The plain cases are answered by one number.
-            Value::Int(number) => {
-                if self.script.0 == Call::Pass {
-                    answers.push(Ok(Outcome::Freed));
-                }
-                return answers.push(self.brief(number));
-            }
-            Value::ServerError(error) => {
+    pub(super) fn answers(&self, reply: Value, address: &impl Named, answers: &mut Vec<Answer>) {
+        match (reply, self.steps) {
+            (Value::ServerError(error), steps) => {
                 let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-                return answers.extend(self.steps.iter().map(|step| failed(&text, &step.lock)));
+                let failed = |step: &Step| Err(fault::failed_step(address, &text, &step.lock));
+                answers.extend(steps.iter().map(failed));
             }
-            _ => Vec::new(),
-        };
-        if self.script.0 == Call::Pass {
-            let freed = words.first().and_then(|word| outcome(std::slice::from_ref(word)));
-            answers.push(freed.ok_or_else(|| garbled(&self.steps[0].lock)));
-            answers.push(match words.get(1..).unwrap_or_default() {
-                [Value::Int(number)] => self.brief(*number),
-                words => outcome(words).ok_or_else(|| garbled(&self.steps[1].lock)),
-            });
-        } else if self.script.0 == Call::RenewBatch {
-            let told = renew_batch::read(self.steps, &words, form).zip(self.steps);
-            answers.extend(told.map(|(told, step)| match told {
-                Told::Outcome(outcome) => Ok(outcome),
-                Told::Failed(text) => failed(&String::from_utf8_lossy(text), &step.lock),
-                Told::Garbled => Err(garbled(&step.lock)),
-            }));
-        } else if self.script.0 == Call::All {
-            for (at, step) in self.steps.iter().enumerate() {
-                let words = words.get(at * WORDS..(at + 1) * WORDS).unwrap_or_default();
-                answers.push(outcome(words).ok_or_else(|| garbled(&step.lock)));
+            (reply, [step]) if !matches!(self.script.call(), Call::Renew | Call::All) => {
+                answers.push(answer(step, &reply, address));
             }
-        } else {
-            let outcome = if self.script.0 == Call::Look { state(&words) } else { outcome(&words) };
-            answers.push(outcome.ok_or_else(|| garbled(&self.steps[0].lock)));
+            // The plain case is answered by the token alone.
+            (token @ Value::Int(_), [_, take]) => {
+                answers.extend([Ok(Outcome::Freed), answer(take, &token, address)]);
+            }
+            (Value::Array(replies), steps) => {
+                let replies = replies.iter().map(Some).chain(std::iter::repeat(None));
+                let answer = |(step, reply): (&Step, Option<&Value>)| {
+                    reply.map_or_else(|| Err(garbled(&step.lock)), |it| answer(step, it, address))
+                };
+                answers.extend(steps.iter().zip(replies).map(answer));
+            }
+            (_, steps) => answers.extend(steps.iter().map(|step| Err(garbled(&step.lock)))),
         }
     }
 }
 
-impl Request<'_> {
-    /// The answer that a single number gives to the last step: to a Take the token, if it is one.
-    fn brief(&self, number: i64) -> Answer {
-        let step = &self.steps[self.steps.len() - 1];
-        let outcome = match &step.action {
-            Action::Take(take) if number > word::LAST => {
-                u64::try_from(number).ok().map(|token| Outcome::Granted {
-                    token: Token::new(token),
-                    left: take.ttl,
-                    drawn: take.block.max(1),
-                })
+/// What the reply says of one step.
+fn answer(step: &Step, reply: &Value, address: &impl Named) -> Answer {
+    let outcome = match (reply, &step.action) {
+        // The token alone, if all is as it was asked for.
+        (Value::Int(number), action) if *number > word::LAST => {
+            let granted =
+                |left, drawn| Outcome::Granted { token: Token::new(*number as u64), left, drawn };
+            match action {
+                Action::Take(take) => Some(granted(take.ttl, take.block.max(1))),
+                Action::Refresh { ttl } | Action::Renew { ttl } => {
+                    Some(granted(Duration::from_millis(millis(*ttl)), 1))
+                }
+                _ => None,
             }
-            _ => outcome(&[Value::Int(number)]),
-        };
-        outcome.ok_or_else(|| garbled(&step.lock))
-    }
+        }
+        (number @ Value::Int(_), _) => outcome(std::slice::from_ref(number)),
+        (Value::Array(words), Action::Read) => state(words),
+        (Value::Array(words), _) => match &words[..] {
+            [Value::Int(word::FAILED), Value::BulkString(text), ..] => {
+                let text = String::from_utf8_lossy(text);
+                return Err(fault::failed_step(address, &text, &step.lock));
+            }
+            words => outcome(words),
+        },
+        _ => None,
+    };
+    outcome.ok_or_else(|| garbled(&step.lock))
 }
 
 /// One failure for all.
@@ -176,84 +176,96 @@ pub(super) fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
 }
 
-/// The layout whose scripts a lock has: a plain dialect differs from our own layout in its keys only.
-fn laid_out_as(lock: &LockKey) -> Layout {
-    if lock.layout() == Layout::Plain { Layout::Own } else { lock.layout() }
+fn votes(step: &Step) -> bool {
+    matches!(step.action, Action::Take(Take { vote: Some(_), .. }))
+}
+
+/// Whether the second step takes the mutex that the first one frees.
+fn passes(first: &Step, next: &Step) -> bool {
+    let mutex = first.kind == Kind::Mutex && next.kind == Kind::Mutex;
+    let takes = matches!(next.action, Action::Take(Take { vote: None, .. }));
+    mutex && takes && first.lock == next.lock
 }
 
 fn script_of(step: &Step) -> Script {
-    let layout = laid_out_as(&step.lock);
     let call = match step.action {
-        Action::Take(Take { vote: Some(_), .. }) => {
-            debug_assert!(layout == Layout::Own, "a quorum speaks no dialect");
-            Call::Vote
-        }
         Action::Take(_) => Call::Take,
         Action::Free { .. } | Action::Break => Call::Free,
         Action::Leave { .. } => Call::Leave,
-        Action::Refresh { .. } | Action::Renew { .. } => Call::RenewBatch,
-        Action::Read => return Script(Call::Look, Kind::Mutex, layout),
+        Action::Refresh { .. } | Action::Renew { .. } => Call::Renew,
+        Action::Read => Call::Look,
     };
-    Script(call, step.kind, layout)
+    Script::of(call, step.kind, step.lock.layout())
 }
 
-fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
+/// Adds what the script is told of all its locks, as one word: a hundred thousand leases are renewed three times in each of
+/// their lengths, and every word more costs both sides.
+fn write_renewals(command: &mut Cmd, steps: &[Step]) {
+    let mut entries = String::with_capacity(ENTRY_SIZE * steps.len());
+    let (mut length, mut digits) = (0, String::new());
+    for step in steps {
+        entries.push_str(step.owner.encode(&mut [0; 32]));
+        entries.push(if matches!(step.action, Action::Refresh { .. }) { '1' } else { '0' });
+        // Most want the same.
+        let millis = millis(lease(&step.action));
+        if millis != length {
+            length = millis;
+            digits = format!("{millis:0DIGITS$}");
+        }
+        entries.push_str(&digits);
+    }
+    command.arg(entries);
+}
+
+fn lease(action: &Action) -> Duration {
+    match action {
+        Action::Refresh { ttl } | Action::Renew { ttl } => *ttl,
+        _ => Duration::ZERO,
+    }
+}
+
+/// `frees`: the Free or Break of the same mutex before a Take.
+fn write_arguments(command: &mut Cmd, step: &Step, frees: Option<&Step>, channel: &str) {
     if !step.action.only_looks() {
         command.arg(step.owner.encode(&mut [0; 32]));
     }
     match &step.action {
-        Action::Take(take) => write_take(command, step.kind, take, channel, form),
+        Action::Take(take) => return write_take(command, step.kind, take, frees, channel),
         Action::Free { open } => command.arg(u8::from(*open)),
         Action::Break => command.arg(0),
-        Action::Leave { tombstone } => {
-            let life = tombstone.unwrap_or_default().as_micros();
-            command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
-        }
+        Action::Leave { tombstone } => command.arg(micros(tombstone.unwrap_or_default())),
         // Those of a renewal batch are written together.
-        Action::Refresh { .. } | Action::Renew { .. } | Action::Read => command,
+        Action::Refresh { .. } | Action::Renew { .. } | Action::Read => return,
     };
-    if matches!(step.action, Action::Free { .. } | Action::Break | Action::Leave { .. })
-        && let Some(wake) = foreign_wake::wake(&step.lock)
-    {
-        command.arg(wake.list).arg(wake.channel);
+    match foreign_wake::wake(&step.lock) {
+        Some(wake) => {
+            command.arg(wake.list).arg(wake.channel);
+        }
+        None if step.kind != Kind::Mutex => {
+            command.arg("").arg("");
+        }
+        None => {}
     }
 }
 
-fn write_take<'a>(
-    command: &'a mut Cmd,
-    kind: Kind,
-    take: &Take,
-    channel: &str,
-    form: Form,
-) -> &'a mut Cmd {
-    command.arg(millis(take.ttl));
-    match form {
-        Form::Packed => command.arg(&packed(take)[..]),
-        Form::Text => {
-            let (wait, block) = (u8::from(take.wait), take.block.max(1));
-            command.arg(format!("{wait} {block} {}", take.floor.get()))
-        }
-    };
-    command.arg(channel).arg(&*take.info);
-    if kind != Kind::Mutex {
+fn write_take(command: &mut Cmd, kind: Kind, take: &Take, frees: Option<&Step>, channel: &str) {
+    command.arg(millis(take.ttl)).arg(u8::from(take.wait)).arg(take.block.max(1));
+    command.arg(take.floor.get()).arg(channel).arg(&*take.info);
+    if let Some(Step { owner, action, .. }) = frees {
+        let open = matches!(action, Action::Free { open: true });
+        command.arg(owner.encode(&mut [0; 32])).arg(u8::from(open));
+    } else if kind != Kind::Mutex {
         command.arg(code::of_mode(take.mode)).arg(take.limit).arg(take.permits);
+    } else if take.vote.is_some() {
+        command.arg("").arg("").arg("");
     }
     if let Some(vote) = take.vote {
-        let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
-        command.arg(aged).arg(u8::from(vote.again));
+        command.arg(micros(vote.aged)).arg(u8::from(vote.again));
     }
-    command
 }
 
-/// Whether a Take waits, how many tokens it draws, and its floor, as a script unpacks them: `<Bdd`. Reading numbers from
-/// text costs a script more.
-#[expect(clippy::cast_precision_loss, reason = "tokens stay below 2^53")]
-fn packed(take: &Take) -> [u8; 17] {
-    let mut packed = [0; 17];
-    packed[0] = u8::from(take.wait);
-    packed[1..9].copy_from_slice(&f64::from(take.block.max(1)).to_le_bytes());
-    packed[9..].copy_from_slice(&(take.floor.get() as f64).to_le_bytes());
-    packed
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX >> 11)
 }
 
 /// The unit of Redis' leases. Rounded up: a lock never ends before we were told it would.
@@ -270,7 +282,6 @@ fn garbled(lock: &LockKey) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::redis::script::Texts;
     use crate::port::{Mode, OwnerId, Vote};
 
     fn take() -> Take {
@@ -304,7 +315,6 @@ mod tests {
     /// A script that was forgotten would be missed when somebody needs it.
     #[test]
     fn every_step_has_a_script_of_its_own() {
-        let texts = Texts::stopped(Form::Packed);
         for layout in [Layout::Own, Layout::Redisson] {
             let lock = LockKey::laid_out(layout, "orders");
             for kind in [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore] {
@@ -316,22 +326,83 @@ mod tests {
                     }
                     let step = Step { kind, action, ..of(&lock) };
                     let plan = Request::plan(std::slice::from_ref(&step));
-                    let text = texts.of(plan[0].script);
-                    assert!(!text.contains("\n--"), "comments travel along: {text}");
-                    assert!(text.contains("redis.call"), "{text}");
+                    assert!(plan[0].script.text().contains("redis.call"), "{step:?}");
                 }
             }
             let steps = [
                 Step { action: Action::Free { open: false }, ..of(&lock) },
                 Step { action: Action::Take(take()), ..of(&lock) },
             ];
-            assert!(!texts.of(Request::plan(&steps)[0].script).is_empty());
-            assert!(!texts.of(Request::all(&steps).script).is_empty());
+            assert_eq!(Request::plan(&steps).len(), 1);
+            assert!(!Request::all(&steps).script.text().is_empty());
         }
     }
 
     fn of(lock: &LockKey) -> Step {
         let owner = OwnerId::parse(&"1".repeat(32)).expect("32 digits");
         Step { lock: lock.clone(), owner, kind: Kind::Mutex, action: Action::Read }
+    }
+
+    fn renewals(count: usize) -> Vec<Step> {
+        let owner = OwnerId::parse(&"1".repeat(32)).expect("32 digits");
+        let (lock, kind) = (LockKey::new("orders"), Kind::Mutex);
+        let step = |at: usize| {
+            let ttl = Duration::from_micros(1500) * u32::try_from(at + 1).expect("few");
+            let action = if at == 1 { Action::Refresh { ttl } } else { Action::Renew { ttl } };
+            Step { lock: lock.clone(), owner, kind, action }
+        };
+        (0..count).map(step).collect()
+    }
+
+    #[test]
+    fn renewals_have_one_length() {
+        let mut command = Cmd::new();
+        write_renewals(&mut command, &renewals(3));
+        let owner = "1".repeat(32);
+        let expected =
+            format!("{owner}000000000000000002{owner}100000000000000003{owner}000000000000000005");
+        assert_eq!(expected.len(), 3 * ENTRY_SIZE);
+        assert_eq!(command.args_iter().last(), Some(redis::Arg::Simple(expected.as_bytes())));
+    }
+
+    #[test]
+    fn tokens_stand_for_those_who_hold_and_words_for_the_others() {
+        let words = |words: &[Value]| Value::Array(words.to_vec());
+        let failed = Value::BulkString(b"WRONGTYPE".to_vec());
+        let reply = Value::Array(vec![
+            Value::Int(70),
+            Value::Int(word::GONE),
+            words(&[Value::Int(word::FAILED), failed]),
+            words(&[Value::Int(word::GRANTED), Value::Int(9_007_199_254_740_991), Value::Int(6)]),
+        ]);
+        let steps = renewals(5);
+        let mut answers = Vec::new();
+        Request::plan(&steps)[0].answers(reply, &Here, &mut answers);
+        let held = |token, millis| Outcome::Granted {
+            token: Token::new(token),
+            left: Duration::from_millis(millis),
+            drawn: 1,
+        };
+        assert!(matches!(&answers[0], Ok(outcome) if *outcome == held(70, 2)));
+        assert!(matches!(&answers[1], Ok(Outcome::Gone)));
+        assert!(matches!(&answers[2], Err(failure) if failure.error.code() == Code::Conflict));
+        let last = held(9_007_199_254_740_991, 6);
+        assert!(matches!(&answers[3], Ok(outcome) if *outcome == last));
+        // Nothing was said of it.
+        assert!(matches!(&answers[4], Err(failure) if failure.error.code() == Code::Internal));
+    }
+
+    struct Here;
+
+    impl std::fmt::Display for Here {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("here")
+        }
+    }
+
+    impl Named for Here {
+        fn scrub(&self, text: &str) -> String {
+            text.to_owned()
+        }
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use super::address::{Address, Host};
 use super::fault;
-use super::script::{Hashes, Texts};
+use super::scripts;
 use crate::driver::tcp;
 use crate::driver::tls::Tls;
 use crate::driver::within::within;
@@ -125,18 +125,18 @@ async fn last_words(address: &Address, host: &Host, runtime: &RuntimeHandle) -> 
     Some(fault::refusal(address, &words, None))
 }
 
-/// Makes the scripts known to the server; answers their hashes.
-pub(super) async fn load(
-    texts: &Texts,
-    connection: &mut MultiplexedConnection,
-) -> Result<Hashes, RedisError> {
-    let commands = texts.load();
+/// Makes the first scripts known to the server.
+pub(super) async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
+    let commands = scripts::load();
     let count = commands.len();
     let mut pipeline = Pipeline::with_capacity(count);
     for command in commands {
         pipeline.add_command(command);
     }
-    Hashes::told(connection.send_packed_commands(&pipeline, 0, count).await?)
+    for reply in connection.send_packed_commands(&pipeline, 0, count).await? {
+        reply.extract_error()?;
+    }
+    Ok(())
 }
 
 /// An encrypted connection.

@@ -11,7 +11,6 @@ use super::{Link, Live};
 use crate::driver::redis::ack_connection::AckConnection;
 use crate::driver::redis::address::{Host, Topology};
 use crate::driver::redis::fault;
-use crate::driver::redis::script::Texts;
 use crate::driver::redis::sentinel;
 use crate::driver::redis::server_info::ServerInfo;
 use crate::driver::redis::wire::{self, AbortOnDrop, Trouble};
@@ -58,7 +57,7 @@ impl Link {
             || self.demoted.load(Ordering::Acquire);
         server_info.check(&self.address, master)?;
         *self.warning.lock() = server_info.warning;
-        let hashes = wire::load(Texts::shared(), &mut connection)
+        wire::load(&mut connection)
             .await
             .map_err(|error| fault::scriptless(&self.address, &error))?;
         let mut tasks: Vec<_> = task.into_iter().collect();
@@ -77,8 +76,7 @@ impl Link {
         }
         let tasks = Arc::new(Mutex::new(tasks));
         let cancelled = Arc::default();
-        let live =
-            Live { connection, hashes, cancelled, ack_connection, place, protocol, broken, tasks };
+        let live = Live { connection, cancelled, ack_connection, place, protocol, broken, tasks };
         let live = Arc::new(live);
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;

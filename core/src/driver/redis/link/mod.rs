@@ -18,11 +18,6 @@ use super::ack_connection::AckConnection;
 use super::address::{Address, Host, Topology};
 use super::fault;
 use super::notice;
-use super::script::Hashes;
-#[cfg(feature = "test-hooks")]
-use super::script::Texts;
-#[cfg(feature = "test-hooks")]
-use super::wire;
 use super::wire::AbortOnDrop;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
@@ -66,7 +61,6 @@ enum LinkState {
 #[derive(Clone)]
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
-    pub(super) hashes: Hashes,
     /// Those whose Take went over it, unless replicas have to acknowledge: that goes another way.
     cancelled: Arc<Cancelled>,
     /// Where replicas have to acknowledge: the way of what they have to.
@@ -296,18 +290,5 @@ impl Link {
             sink(Notice::Gap);
         }
         up.then_some(())
-    }
-}
-
-/// Scripts whose clock a test moves, for what takes seconds.
-#[cfg(feature = "test-hooks")]
-impl Link {
-    pub(super) async fn load(self: &Arc<Self>, texts: &Texts) -> Result<Hashes> {
-        let live = self.live().await?;
-        let mut connection = live.connection.clone();
-        let hashes = self.answer(&live, wire::load(texts, &mut connection)).await?;
-        *self.state.lock() =
-            LinkState::Up(Arc::new(Live { connection, hashes: hashes.clone(), ..(*live).clone() }));
-        Ok(hashes)
     }
 }

@@ -1,2 +1,0 @@
-local time = call('TIME')
-local now = time[1] * 1000000 + time[2]

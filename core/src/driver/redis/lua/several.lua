@@ -1,2 +1,0 @@
--- What the Take in hand asks for; there are several.
-local me, ttl, wait, block, floor, reached, channel, info

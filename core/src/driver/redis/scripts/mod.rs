@@ -1,0 +1,287 @@
+//! The scripts: plain Lua, known to the server by hash.
+//!
+//! A script is a few files one behind the other: its head, the rules (`lock.lua`), what differs by layout (`own.lua`, `redisson*.lua`) and
+//! by kind (`mutex.lua`, `shared.lua`), and what it does. The plain cases stand in the head, before any function: each run of a script makes
+//! all of its functions anew.
+
+use std::borrow::Cow;
+#[cfg(feature = "test-hooks")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use once_cell::race::OnceBox;
+use redis::Cmd;
+
+use crate::port::Kind::{self, Mutex, ReadWrite, Semaphore};
+use crate::port::Layout::{self, Own, Redisson};
+
+/// The operation of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Take, also one of a mutex that its holder frees in the same step, and a vote on a node of a quorum.
+    Take,
+    /// Takes of several mutexes as one.
+    All,
+    /// Free.
+    Free,
+    /// Leave.
+    Leave,
+    /// Renew and Refresh, of many locks.
+    Renew,
+    /// Read, of any kind.
+    Look,
+    /// A look at a cell, and its compare-and-set.
+    Cell,
+    /// The birth mark.
+    Born,
+}
+
+/// One script: what it does, for one kind of lock in one layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Script(Call, Kind, Layout);
+
+/// Those that serve no lock are of no kind; the first stands for that.
+pub(super) const CELL: Script = Script(Call::Cell, Mutex, Own);
+pub(super) const BORN: Script = Script(Call::Born, Mutex, Own);
+
+macro_rules! files {
+    ($($name:literal)+) => { concat!($(include_str!(concat!($name, ".lua"))),+) };
+}
+
+/// So many of [`SCRIPTS`] are those of a mutex.
+const LOADED: usize = 6;
+
+const SCRIPTS: [(Script, &str); 26] = [
+    (
+        Script(Call::Take, Mutex, Own),
+        files!("clock" "vote" "take_plain" "lock" "own" "mutex" "ask" "take"),
+    ),
+    (Script(Call::All, Mutex, Own), files!("clock" "lock" "own" "mutex" "ask" "all")),
+    (Script(Call::Free, Mutex, Own), files!("free_plain" "lock" "own" "mutex" "free")),
+    (Script(Call::Leave, Mutex, Own), files!("clock" "lock" "own" "mutex" "leave")),
+    (Script(Call::Renew, Mutex, Own), files!("clock" "lock" "own" "mutex" "ask" "renew")),
+    (Script(Call::Look, Mutex, Own), files!("clock" "lock" "own" "look")),
+    (Script(Call::Take, ReadWrite, Own), files!("clock" "vote" "lock" "own" "shared" "ask" "take")),
+    (Script(Call::Free, ReadWrite, Own), files!("clock" "lock" "own" "shared" "free")),
+    (Script(Call::Leave, ReadWrite, Own), files!("clock" "lock" "own" "shared" "leave")),
+    (Script(Call::Renew, ReadWrite, Own), files!("clock" "lock" "own" "shared" "ask" "renew")),
+    (CELL, files!("cell")),
+    (BORN, files!("born")),
+    (Script(Call::Take, Mutex, Redisson), files!("clock" "lock" "redisson" "mutex" "ask" "take")),
+    (Script(Call::All, Mutex, Redisson), files!("clock" "lock" "redisson" "mutex" "ask" "all")),
+    (Script(Call::Free, Mutex, Redisson), files!("clock" "lock" "redisson" "mutex" "free")),
+    (Script(Call::Leave, Mutex, Redisson), files!("clock" "lock" "redisson" "mutex" "leave")),
+    (Script(Call::Renew, Mutex, Redisson), files!("clock" "lock" "redisson" "mutex" "ask" "renew")),
+    (
+        Script(Call::Look, Mutex, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "redisson_permits" "redisson_look" "look"),
+    ),
+    (
+        Script(Call::Take, ReadWrite, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "ask" "take"),
+    ),
+    (
+        Script(Call::Free, ReadWrite, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "free"),
+    ),
+    (
+        Script(Call::Leave, ReadWrite, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "leave"),
+    ),
+    (
+        Script(Call::Renew, ReadWrite, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "ask" "renew"),
+    ),
+    (
+        Script(Call::Take, Semaphore, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_permits" "ask" "take"),
+    ),
+    (
+        Script(Call::Free, Semaphore, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_permits" "free"),
+    ),
+    (
+        Script(Call::Leave, Semaphore, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_permits" "leave"),
+    ),
+    (
+        Script(Call::Renew, Semaphore, Redisson),
+        files!("clock" "lock" "redisson" "shared" "redisson_permits" "ask" "renew"),
+    ),
+];
+
+/// The meanings of the first word of a reply.
+pub(super) mod word {
+    pub(crate) const FAILED: i64 = 0;
+    pub(crate) const GRANTED: i64 = 1;
+    pub(crate) const QUEUED: i64 = 2;
+    pub(crate) const HELD: i64 = 3;
+    pub(crate) const FREED: i64 = 4;
+    pub(crate) const GONE: i64 = 5;
+    pub(crate) const CONFLICT: i64 = 6;
+    pub(crate) const UNBORN: i64 = 7;
+    pub(crate) const RECOVERING: i64 = 8;
+    /// No word is higher; tokens are.
+    pub(crate) const LAST: i64 = RECOVERING;
+}
+
+impl Script {
+    /// The script that does this for a lock. A plain dialect differs from our own layout in its keys only, and there one script serves
+    /// readers, writers and permits.
+    pub(super) fn of(call: Call, kind: Kind, layout: Layout) -> Self {
+        let layout = if layout == Redisson { Redisson } else { Own };
+        match (call, kind, layout) {
+            (Call::Look, ..) => Self(call, Mutex, layout),
+            (_, Semaphore, Own) => Self(call, ReadWrite, Own),
+            _ => Self(call, kind, layout),
+        }
+    }
+
+    pub(super) fn call(self) -> Call {
+        self.0
+    }
+
+    fn place(self) -> usize {
+        SCRIPTS.iter().position(|(known, _)| *known == self).expect("every step has its script")
+    }
+
+    pub(super) fn text(self) -> &'static str {
+        SCRIPTS[self.place()].1
+    }
+
+    /// The hash by which servers know the text.
+    fn hash(self) -> &'static str {
+        // Nobody waits for another one to compute it: after a fork, that one might not exist.
+        static HASHES: [OnceBox<String>; SCRIPTS.len()] = [const { OnceBox::new() }; SCRIPTS.len()];
+        let place = self.place();
+        let hash = || Box::new(redis::Script::new(SCRIPTS[place].1).get_hash().to_owned());
+        HASHES[place].get_or_init(hash)
+    }
+
+    /// The text with a clock that a test moves, and room for two holds in a bucket: few have several.
+    #[cfg(feature = "test-hooks")]
+    fn stopped_text(self) -> String {
+        self.text()
+            .replace(
+                "redis.call('TIME')",
+                &format!("{{ 0, redis.call('GET', '{STOPPED_CLOCK}') }}"),
+            )
+            .replace("64 * lock.buckets", "2 * lock.buckets")
+    }
+}
+
+/// The commands that make the scripts of a mutex known to the server. Any other one is sent when a server that does not know it is first asked
+/// for it: all of them are half a megabyte.
+pub(super) fn load() -> Vec<Cmd> {
+    let load = |(_, text): &(Script, &str)| {
+        let mut command = redis::cmd("SCRIPT");
+        command.arg("LOAD").arg(*text);
+        command
+    };
+    SCRIPTS[..LOADED].iter().map(load).collect()
+}
+
+/// The clock of a store's scripts: the server's, but where a test has stopped it.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    #[cfg(feature = "test-hooks")]
+    stopped: AtomicBool,
+}
+
+impl Clock {
+    /// The verb and the script of a call: the hash, if the text is the one that everybody runs.
+    pub(super) fn call(&self, script: Script) -> (&'static str, Cow<'static, str>) {
+        match self.text(script) {
+            Cow::Borrowed(_) => ("EVALSHA", script.hash().into()),
+            text => ("EVAL", text),
+        }
+    }
+
+    #[cfg_attr(
+        not(feature = "test-hooks"),
+        expect(clippy::unused_self, reason = "only tests stop the clock")
+    )]
+    pub(super) fn text(&self, script: Script) -> Cow<'static, str> {
+        #[cfg(feature = "test-hooks")]
+        if self.stopped.load(Ordering::Acquire) {
+            return script.stopped_text().into();
+        }
+        script.text().into()
+    }
+
+    /// From now on scripts read the time from a key.
+    #[cfg(feature = "test-hooks")]
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+    }
+}
+
+/// The key that has the time, in microseconds since 1970, where a test stops the clock. In the text it would make new scripts at
+/// each move, which cost the server more than all else that the tests do.
+#[cfg(feature = "test-hooks")]
+const STOPPED_CLOCK: &str = "fencelock:clock";
+
+/// The command that sets the clock of scripts, where a test has stopped that clock.
+#[cfg(feature = "test-hooks")]
+pub(super) fn set_clock(now: u64) -> Cmd {
+    let mut command = redis::cmd("SET");
+    command.arg(STOPPED_CLOCK).arg(now);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::driver::redis::request::ENTRY_SIZE;
+    use crate::fence::Token;
+    use crate::port::limits;
+
+    /// The scripts repeat the numbers of the port.
+    #[test]
+    fn the_numbers_in_the_scripts_are_those_of_the_port() {
+        let micros = |time: Duration| time.as_micros();
+        let (rules, kinds) = (files!("lock" "ask"), files!("mutex" "shared"));
+        let (plain, take) = (files!("take_plain"), files!("take" "all"));
+        for (text, expected) in [
+            (rules, format!("ticket.refreshed + {} then return", micros(limits::TICKET_LIFE))),
+            (rules, format!("lock:keep(now + {})", micros(limits::TICKET_LIFE))),
+            (files!("look"), format!("ticket.refreshed + {} then", micros(limits::TICKET_LIFE))),
+            (rules, format!("ticket.refreshed + {} then\n", micros(limits::UNREACHABLE_AFTER))),
+            (rules, format!("ticket.passed < {} and now", limits::PASSES)),
+            (rules, format!("ticket.passed < {} and lock:admits", limits::PASSES)),
+            (rules, format!("now < lock.open + {}", micros(limits::OPEN_FOR))),
+            (rules, format!("served == {} then", limits::SERVED_AT_ONCE)),
+            (rules, format!("math.min(ticket.ttl, {})", limits::GRANT_TTL.as_millis())),
+            (rules, format!("ticket.block, {})", micros(limits::TOKEN_LEAD))),
+            (rules, format!("math.max(lock.last, now + {})", micros(limits::FLOOR_AHEAD))),
+            (rules, format!("now) + ttl * {})", 1000 * limits::COUNTER_TTLS)),
+            (rules, format!("token > {} then", Token::MAX)),
+            (kinds, format!("lock.last + ttl * {})", 1000 * limits::COUNTER_TTLS)),
+            (plain, format!("top + ttl * {} and", 1000 * limits::COUNTER_TTLS)),
+            (plain, format!("top <= {}\n", Token::MAX)),
+            (
+                plain,
+                format!(
+                    "(ARGV[12] and {} or {})",
+                    micros(limits::VOTE_LEAD),
+                    micros(limits::TOKEN_LEAD)
+                ),
+            ),
+            (
+                take,
+                format!(
+                    "lead = ARGV[12] and {} or {},",
+                    micros(limits::VOTE_LEAD),
+                    micros(limits::TOKEN_LEAD)
+                ),
+            ),
+            (take, format!("lead = {},", micros(limits::TOKEN_LEAD))),
+            (files!("renew"), format!("#entries / {ENTRY_SIZE} do")),
+            (files!("cell"), format!("version > {} then", Token::MAX)),
+            (files!("cell"), format!("1, {})", (limits::TRAIL - 1) * 48)),
+            (files!("cell"), format!("1000 + {})", limits::TOMBSTONE_LIFE.as_millis())),
+        ] {
+            assert!(text.contains(&expected), "{expected}");
+        }
+    }
+}
