@@ -1,19 +1,19 @@
 //! One task of a world: it asks for locks, works under them, and gives them back, as its plan says.
 
-mod entering;
+mod cells;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::port::{Instant, LockKey, Mode, Runtime};
+use fencelock::port::{Instant, Mode, Runtime};
 use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released, Scope, WithError};
 use fencelock_sim::SimNode;
 use futures_util::future::{Either, select};
 
-use super::cancel::Cancelled;
-use super::checker::{Checker, Note, Rule, lock_key};
-use super::plan::{Act, Doing, End, How, Task};
+use super::cancel::{Cancel, Cancelled};
+use super::checker::{Checker, Rule, Span};
+use super::plan::{Act, Doing, End, How, JobPlan, Task, name};
 
 /// Where a task runs.
 #[derive(Clone)]
@@ -32,6 +32,8 @@ pub struct Place {
     pub scope: Scope,
     /// The longest a try may take.
     pub longest_try: Duration,
+    /// How jobs are run.
+    pub job: JobPlan,
 }
 
 impl Place {
@@ -56,16 +58,23 @@ impl Place {
     }
 
     async fn act(&self, client: &Client, act: &Act) {
+        match act.how {
+            How::Add(retries) => return self.add(client, act, retries).await,
+            How::Delete => return self.delete(client, act).await,
+            How::Start => return self.start(client, act).await,
+            How::Lead => return self.lead(client, act).await,
+            How::Acquire | How::Within(_) | How::Try | How::With => {}
+        }
         if let Some(other) = act.also {
             return self.act_on_both(client, other, act).await;
         }
-        let name = lock_key(act.lock);
+        let name = name(act.lock);
         let lock = match act.mode {
-            Mode::Exclusive if act.scope.is_some() => self.scope.lock(name.as_str()),
-            Mode::Exclusive => client.lock(name.as_str()),
-            Mode::Read => client.read_lock(name.as_str()),
-            Mode::Write => client.write_lock(name.as_str()),
-            Mode::Permit => client.semaphore(name.as_str(), act.limit).permits(act.permits),
+            Mode::Exclusive if act.scope.is_some() => self.scope.lock(&name),
+            Mode::Exclusive => client.lock(&name),
+            Mode::Read => client.read_lock(&name),
+            Mode::Write => client.write_lock(&name),
+            Mode::Permit => client.semaphore(&name, act.limit).permits(act.permits),
         };
         let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
         // Order is the default, and not to be asked for where there is none.
@@ -82,27 +91,26 @@ impl Place {
             match act.how {
                 How::Try => lock.try_acquire().await,
                 How::Within(wait) => lock.acquire_within(wait).await.map(Some),
-                How::Acquire | How::With => lock.acquire().await.map(Some),
+                _ => lock.acquire().await.map(Some),
             }
         };
         let asked = Cancelled::new(&self.node, act.cancel, asked).await;
         if let Some(Ok(Some(_))) = asked {
-            self.checker.served(&asking.note);
+            self.checker.served(&asking.span);
         }
         asking.end(&Ended::of(asked.as_ref()));
         let Some(Ok(Some(guard))) = asked else { return };
-        let note = self.checker.holds(self.number, act.lock, act, &guard);
+        let span = self.checker.holds(self.number, act.lock, act, &guard);
         for doing in &act.section {
-            self.section(&guard.claim(), Some(&guard), &note, act, *doing).await;
+            self.section(&guard.claim(), Some(&guard), &span, act, *doing).await;
         }
-        drop(note);
+        drop(span);
         self.give_back(guard, act).await;
     }
 
     /// Takes two mutexes as one, and works under both.
     async fn act_on_both(&self, client: &Client, other: usize, act: &Act) {
-        let names = [act.lock, other].map(lock_key);
-        let all = client.all(names.iter().map(LockKey::as_str));
+        let all = client.all([act.lock, other].map(name));
         let all = all.ttl(act.ttl).renew(act.renew);
         let all = if act.fair { all } else { all.option("fair", false) };
         let asking = Asking::begin(self, act);
@@ -111,26 +119,26 @@ impl Place {
             match act.how {
                 How::Try => all.try_acquire().await,
                 How::Within(wait) => all.acquire_within(wait).await.map(Some),
-                How::Acquire | How::With => all.acquire().await.map(Some),
+                _ => all.acquire().await.map(Some),
             }
         };
         let asked = Cancelled::new(&self.node, act.cancel, asked).await;
         asking.end(&Ended::of(asked.as_ref()));
         drop(also);
         let Some(Ok(Some(guard))) = asked else { return };
-        let notes = [act.lock, other].map(|lock| {
-            let claim = guard.claim(lock_key(lock).as_str()).expect("it is one of them");
+        let spans = [act.lock, other].map(|lock| {
+            let claim = guard.claim(&name(lock)).expect("it is one of them");
             (lock, self.checker.holds(self.number, lock, act, &claim), claim)
         });
         for doing in &act.section {
-            for (lock, note, claim) in &notes {
+            for (lock, span, claim) in &spans {
                 let act = &Act { lock: *lock, ..act.clone() };
-                self.section(claim, None, note, act, *doing).await;
+                self.section(claim, None, span, act, *doing).await;
             }
         }
-        drop(notes);
+        drop(spans);
         match act.end {
-            End::Drop => drop(guard),
+            End::Drop | End::Fail => drop(guard),
             End::Release(cancel) => drop(Cancelled::new(&self.node, cancel, guard.release()).await),
         }
     }
@@ -140,13 +148,13 @@ impl Place {
         let result = {
             let body = |claim: Claim| {
                 if let Some(asking) = asking.take() {
-                    self.checker.served(&asking.note);
+                    self.checker.served(&asking.span);
                     asking.end(&Ended::Well);
                 }
-                let note = self.checker.holds(self.number, act.lock, act, &claim);
+                let span = self.checker.holds(self.number, act.lock, act, &claim);
                 async move {
                     for doing in &act.section {
-                        self.section(&claim, None, &note, act, *doing).await;
+                        self.section(&claim, None, &span, act, *doing).await;
                     }
                     Ok::<_, Infallible>(())
                 }
@@ -173,12 +181,12 @@ impl Place {
         &self,
         claim: &Claim,
         guard: Option<&Guard>,
-        note: &Note,
+        span: &Span,
         act: &Act,
         doing: Doing,
     ) {
         match doing {
-            Doing::Work(time) => self.work(claim, note, time).await,
+            Doing::Work(time) => self.work(claim, span, time).await,
             Doing::Write(time) => self.write(claim, act.lock, self.sleep(time)).await,
             Doing::Freeze(time) => self.write(claim, act.lock, self.freeze(time)).await,
             Doing::Extend(ttl) => {
@@ -198,13 +206,13 @@ impl Place {
         }
     }
 
-    async fn work(&self, claim: &Claim, note: &Note, time: Duration) {
-        self.checker.awaits_loss(note, true, false);
+    async fn work(&self, claim: &Claim, span: &Span, time: Duration) {
+        self.checker.awaits_loss(span, true, false);
         let lost = Box::pin(claim.lost());
         match select(Box::pin(self.sleep(time)), lost).await {
-            Either::Left(_) => self.checker.awaits_loss(note, false, false),
+            Either::Left(_) => self.checker.awaits_loss(span, false, false),
             Either::Right(_) => {
-                self.checker.awaits_loss(note, false, true);
+                self.checker.awaits_loss(span, false, true);
                 if claim.is_held() {
                     let detail = format!("{} is held, yet told to be lost", claim.token());
                     self.checker.violated(Rule::FalselyLost, detail);
@@ -239,6 +247,30 @@ impl Place {
                 self.checker.violated(Rule::FalselyLost, detail);
             }
             Some(_) => {}
+        }
+    }
+
+    /// Enters and leaves the lock that `outer` holds; what it holds is what `outer` does, and stays.
+    async fn enter(&self, outer: &Claim, act: &Act, ttl: Duration, cancel: Cancel) {
+        if act.scope.is_none() {
+            return;
+        }
+        let act = Act { how: How::Acquire, section: Vec::new(), ..act.clone() };
+        let asking = Asking::begin(self, &act);
+        let lock = self.scope.lock(&name(act.lock)).ttl(ttl);
+        let entered = Cancelled::new(&self.node, cancel, lock.acquire()).await;
+        asking.end(&Ended::of(entered.as_ref()));
+        let Some(Ok(guard)) = entered else { return };
+        let span = self.checker.holds(self.number, act.lock, &act, &guard);
+        if guard.token() != outer.token() {
+            let detail = format!("entered with {} beside {}", guard.token(), outer.token());
+            self.checker.violated(Rule::Overlap, detail);
+        }
+        drop(span);
+        let released = guard.release().await;
+        if self.checker.calm() && !(matches!(released, Released::Released) && outer.is_held()) {
+            let detail = format!("left again: {released:?}, held: {}", outer.is_held());
+            self.checker.violated(Rule::FalselyLost, detail);
         }
     }
 
@@ -292,7 +324,7 @@ impl<'a> Ended<'a> {
 struct Asking<'a> {
     place: &'a Place,
     act: &'a Act,
-    note: Note,
+    span: Span,
     since: Instant,
     pauses: u64,
 }
@@ -302,14 +334,14 @@ impl<'a> Asking<'a> {
         let Place { checker, node, number, .. } = place;
         // Of two it is not known from outside which one is waited for.
         let waits = act.how != How::Try && act.also.is_none();
-        let note = checker.asks(*number, act.lock, act, waits);
-        Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
+        let span = checker.asks(*number, act.lock, act, waits);
+        Self { place, act, span, since: node.now(), pauses: checker.pauses(*number) }
     }
 
     /// Judges how it ended.
     fn end(self, ended: &Ended<'_>) {
-        let Self { place, act, note, since, pauses } = self;
-        drop(note);
+        let Self { place, act, span, since, pauses } = self;
+        drop(span);
         let checker = &place.checker;
         let paused = checker.pauses(place.number) != pauses;
         let took = place.node.now().since(since);

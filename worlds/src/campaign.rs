@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::cells;
 use super::checker::{Figures, Violation};
-use super::plan::{Family, Plan};
-use super::world::{self, Ending};
+use super::plan::{Family, Plan, Subject};
+use super::world;
 
 /// One world in so many is run twice, and must be the same to the last poll.
 const REPEATED: u64 = 64;
@@ -17,6 +16,8 @@ const REPEATED: u64 = 64;
 /// Which worlds to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
+    /// What they are about, in turn.
+    pub about: &'static [Subject],
     /// The first seed.
     pub from: u64,
     /// How many.
@@ -25,28 +26,6 @@ pub struct Campaign {
     pub family: Option<Family>,
     /// How many threads run them.
     pub threads: usize,
-}
-
-/// The subject of a campaign's worlds.
-#[derive(Clone, Copy, Debug)]
-pub enum About {
-    /// Locks.
-    Locks,
-    /// Locks that live with a session.
-    Sessions,
-    /// Values with versions, jobs and elections, of one family or of all.
-    Cells(Option<cells::Family>),
-}
-
-impl About {
-    /// Runs a campaign of such worlds.
-    pub fn run(self, campaign: &Campaign) -> Outcome {
-        match self {
-            Self::Locks => campaign.run(),
-            Self::Sessions => campaign.run_sessions(),
-            Self::Cells(family) => campaign.run_cells(family),
-        }
-    }
 }
 
 /// The results of all worlds of a campaign.
@@ -69,34 +48,12 @@ pub struct Outcome {
 impl Campaign {
     /// The plan of one of its seeds.
     pub fn plan(&self, seed: u64) -> Plan {
-        self.family.map_or_else(|| Plan::draw(seed), |family| Plan::of_family(seed, family))
+        let subject = self.about[(seed % self.about.len() as u64) as usize];
+        Plan::draw(seed, subject, self.family)
     }
 
     /// Runs the worlds until one breaks a promise.
     pub fn run(&self) -> Outcome {
-        self.drive(|seed| {
-            let plan = self.plan(seed);
-            (plan.faithful(), world::run(&plan, false))
-        })
-    }
-
-    /// The same seeds as worlds about cells.
-    pub fn run_cells(&self, family: Option<cells::Family>) -> Outcome {
-        self.drive(|seed| {
-            let plan = cells_plan(seed, family);
-            (plan.faithful(), cells::run(&plan, false))
-        })
-    }
-
-    /// The same seeds as worlds over sessions.
-    pub fn run_sessions(&self) -> Outcome {
-        self.drive(|seed| {
-            let plan = Plan::over_sessions(seed, self.family);
-            (plan.faithful(), world::run(&plan, false))
-        })
-    }
-
-    fn drive(&self, run: impl Fn(u64) -> (bool, Ending) + Sync) -> Outcome {
         let start = Instant::now();
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let total = Mutex::new(Outcome::default());
@@ -109,7 +66,8 @@ impl Campaign {
                         if number >= self.seeds {
                             break;
                         }
-                        own.add(self.from + number, &run);
+                        let seed = self.from + number;
+                        own.add(seed, &self.plan(seed));
                         stop.fetch_or(own.failed(), Ordering::Relaxed);
                     }
                     total.lock().expect("no thread panics with it").merge(own);
@@ -133,12 +91,12 @@ impl Outcome {
         self.faithful + self.unfaithful
     }
 
-    fn add(&mut self, seed: u64, run: &impl Fn(u64) -> (bool, Ending)) {
-        let (faithful, mut ending) = run(seed);
-        if seed.is_multiple_of(REPEATED) && run(seed).1.trace != ending.trace {
+    fn add(&mut self, seed: u64, plan: &Plan) {
+        let mut ending = world::run(plan, false);
+        if seed.is_multiple_of(REPEATED) && world::run(plan, false).trace != ending.trace {
             self.unsteady.push(seed);
         }
-        if faithful {
+        if plan.faithful() {
             self.faithful += 1;
         } else {
             self.unfaithful += 1;
@@ -159,11 +117,6 @@ impl Outcome {
             self.found = Some(found);
         }
     }
-}
-
-/// The plan of a world about cells.
-pub fn cells_plan(seed: u64, family: Option<cells::Family>) -> cells::Plan {
-    family.map_or_else(|| cells::Plan::draw(seed), |family| cells::Plan::of_family(seed, family))
 }
 
 impl fmt::Display for Outcome {

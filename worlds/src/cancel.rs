@@ -1,13 +1,39 @@
-//! A future that is dropped before its end, at a chosen await point or time.
+//! Futures that are dropped before their end, at a chosen await point or time.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use fencelock::port::{BoxFuture, Runtime};
-use fencelock_sim::SimNode;
+use fencelock_sim::{Dice, SimNode};
 
-use super::plan::Cancel;
+/// When a future is dropped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// Never.
+    Never,
+    /// Instead of its next poll after so many: whatever woke it is not looked at.
+    Poll(u32),
+    /// At the end of its poll of this number.
+    Await(u32),
+    /// After so long.
+    Time(Duration),
+}
+
+impl Cancel {
+    /// Never in most cases; otherwise at any await point or time.
+    pub fn draw(dice: &mut Dice, chance: u64, unit: Duration) -> Self {
+        if !dice.chance(chance) {
+            return Self::Never;
+        }
+        match dice.below(3) {
+            0 => Self::Poll(dice.below(8) as u32),
+            1 => Self::Await(dice.between(1, 6) as u32),
+            _ => Self::Time(unit * dice.below(200) as u32 / 100),
+        }
+    }
+}
 
 /// Completes with the future's output, or with `None` after dropping it.
 pub struct Cancelled<F> {

@@ -1,17 +1,13 @@
 //! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
 
-mod crowd;
-mod nodes;
-mod scopes;
-mod sessions;
+mod acts;
 
 use std::time::Duration;
 
-use fencelock::port::{Kind, Mode};
 use fencelock_sim::Dice;
 
-use super::plan::{Act, Cancel, Doing, End, Family, Fault, How, Loss, Machine, Node, Plan, Task};
-use super::weather::Weather;
+use super::network::Conditions;
+use super::plan::{Act, Family, Fault, JobPlan, Loss, Machine, Node, Plan, Subject, Task};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -28,43 +24,65 @@ struct Scale {
 }
 
 impl Plan {
-    /// The plan of a seed.
-    pub fn draw(seed: u64) -> Self {
-        // A crowd takes as long as many other worlds.
-        let [others @ .., Family::Crowd] = &Family::ALL else { unreachable!("it is the last") };
-        let others = others[(seed % others.len() as u64) as usize];
-        Self::of_family(seed, if seed % 128 == 127 { Family::Crowd } else { others })
+    /// The plan of a seed; of this family, or of each in turn.
+    pub fn draw(seed: u64, subject: Subject, family: Option<Family>) -> Self {
+        let families = subject.families();
+        let in_turn =
+            |families: &[Family], turn: u64| families[(turn % families.len() as u64) as usize];
+        let family = family.unwrap_or_else(|| match (subject, families) {
+            // Many who share take as long as many other worlds.
+            (Subject::Locks, [others @ .., shared]) => {
+                if seed % 128 == 127 {
+                    *shared
+                } else {
+                    in_turn(others, seed)
+                }
+            }
+            (Subject::Sessions, _) => in_turn(families, seed),
+            // The subjects of cells take turns themselves.
+            _ => in_turn(families, seed / 3),
+        });
+        let mut plan = Self::of_family(seed, family);
+        plan.subject = subject;
+        if subject == Subject::Sessions {
+            // Such a store gives permits one by one.
+            plan.tasks.iter_mut().flat_map(|task| &mut task.acts).for_each(|act| act.permits = 1);
+        }
+        if subject.has_cells() {
+            plan.draw_cells();
+        }
+        plan
     }
 
-    /// The plan of a seed within a family.
-    pub fn of_family(seed: u64, family: Family) -> Self {
+    /// The plan of a world of locks.
+    fn of_family(seed: u64, family: Family) -> Self {
         let mut dice = Dice::new(seed).fork();
         let dice = &mut dice;
         let scale = Scale::draw(dice, family);
         let (server_drift, client_drift) = dice.pick(&[(0, 0), (5_000, 4_900), (0, 9_900)]);
-        let crowd = match family {
+        let many = match family {
             Family::Local | Family::Tiny => dice.between(1, 2),
             Family::Queue => dice.between(3, 4),
             _ => dice.between(2, 4),
         };
-        let clients: Vec<Machine> = (0..crowd).map(|_| scale.machine(dice, client_drift)).collect();
+        let clients: Vec<Machine> = (0..many).map(|_| scale.machine(dice, client_drift)).collect();
         let tasks = match family {
             Family::Local | Family::Tiny => dice.between(4, 8),
             Family::Queue => dice.between(5, 9),
-            Family::Crowd => dice.pick(&[30, 60, 120]),
-            _ => dice.between(crowd, crowd + 3),
+            Family::Shared => dice.pick(&[30, 60, 120]),
+            _ => dice.between(many, many + 3),
         };
         let mut tasks: Vec<Task> = (0..tasks)
             .map(|number| Task {
-                client: (number % crowd) as usize,
+                client: (number % many) as usize,
                 acts: (0..scale.acts(dice)).map(|_| scale.act(dice)).collect(),
             })
             .collect();
-        if family == Family::Crowd {
-            crowd::draw(&mut tasks, seed);
+        if family == Family::Shared {
+            acts::share(&mut tasks, seed);
         } else {
-            shapes(&mut tasks, family, scale.locks, seed);
-            scopes::draw(&mut tasks, seed);
+            acts::draw_kinds(&mut tasks, family, scale.locks, seed);
+            acts::draw_scopes(&mut tasks, seed);
         }
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
@@ -80,52 +98,21 @@ impl Plan {
         faults.extend(more);
         faults.sort_by_key(|(at, _)| *at);
         let server_drift = if dice.chance(500) { server_drift } else { -server_drift };
-        let weather = scale.weather(dice);
-        let sessions = false;
+        let conditions = scale.conditions(dice);
+        let (subject, job) = (Subject::Locks, JobPlan::default());
         Self {
             seed,
+            subject,
             family,
-            weather,
+            conditions,
             server_drift,
             nodes,
-            sessions,
             max_ttl,
             clients,
             tasks,
             faults,
             heals,
-        }
-    }
-}
-
-/// Draws the kinds of a world's locks and how every act holds its own. It uses dice of its own: a world of mutexes is
-/// the one its seed has always been.
-fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
-    let dice = &mut Dice::new(seed ^ 0x6b69_6e64).fork();
-    if dice.chance(400) {
-        return;
-    }
-    let kinds = [Kind::Mutex, Kind::ReadWrite, Kind::ReadWrite, Kind::Semaphore];
-    // A quorum has no permits.
-    let kinds = if family.votes() { &kinds[..3] } else { &kinds[..] };
-    let shape = |dice: &mut Dice| (dice.pick(kinds), dice.between(1, 3) as u32);
-    let shapes: Vec<_> = (0..locks).map(|_| shape(dice)).collect();
-    for act in tasks.iter_mut().flat_map(|task| &mut task.acts) {
-        let (kind, limit) = shapes[act.lock];
-        // Somebody takes the name for something else.
-        let kind = if dice.chance(20) { dice.pick(kinds) } else { kind };
-        act.limit = limit;
-        act.mode = match kind {
-            Kind::Mutex => Mode::Exclusive,
-            Kind::ReadWrite => dice.pick(&[Mode::Read, Mode::Read, Mode::Write]),
-            Kind::Semaphore => Mode::Permit,
-        };
-        if kind == Kind::Semaphore {
-            act.permits = dice.between(1, u64::from(limit)) as u32;
-        }
-        let other = dice.below(locks) as usize;
-        if kind == Kind::Mutex && act.how != How::With && dice.chance(300) && other != act.lock {
-            (act.also, act.max_hold) = (Some(other), None);
+            job,
         }
     }
 }
@@ -133,7 +120,7 @@ fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
 impl Scale {
     fn draw(dice: &mut Dice, family: Family) -> Self {
         let unit = match family {
-            Family::Queue | Family::Crowd => dice.pick(&[1000, 3000, 10_000]),
+            Family::Queue | Family::Shared => dice.pick(&[1000, 3000, 10_000]),
             Family::Doubled => dice.pick(&[40, 100, 300, 7000]),
             Family::Replay => dice.pick(&[100, 300, 1000]),
             Family::Tiny => dice.pick(&[10, 12, 20]),
@@ -150,7 +137,7 @@ impl Scale {
             Family::Local => unit / dice.pick(&[50, 1000, 100_000]),
             _ => unit / dice.pick(&[30, 100, 1000]),
         };
-        let locks = if matches!(family, Family::Queue | Family::Replay | Family::Crowd) {
+        let locks = if matches!(family, Family::Queue | Family::Replay | Family::Shared) {
             1
         } else {
             dice.pick(&[1, 1, 2, 3])
@@ -162,117 +149,51 @@ impl Scale {
         let drift = dice.below(2 * drift + 1) as i32 - drift as i32;
         let timeout = match self.family {
             Family::Hiccup => self.unit / 12,
-            Family::Calm | Family::Deaf | Family::Local | Family::Quorum => Duration::from_secs(5),
+            family if family.calm() => Duration::from_secs(5),
             _ => self.unit * dice.pick(&[1, 2, 6, 20]) / 6,
         };
         let timeout = timeout.max(self.delay * 3).max(MILLISECOND * 10).min(Duration::from_secs(6));
-        Machine { drift, timeout, closes: dice.chance(500) }
+        Machine { drift, skew: None, timeout, closes: dice.chance(500) }
     }
 
-    fn weather(&self, dice: &mut Dice) -> Weather {
-        let mut weather = Weather::calm(self.delay / 10, self.delay);
-        weather.reorders = dice.chance(600);
-        let deaf = |weather: &mut Weather, dice: &mut Dice| {
-            weather.notices_lost = dice.pick(&[0, 100, 500, 1000]);
-            weather.notices_doubled = dice.pick(&[0, 200]);
+    fn conditions(&self, dice: &mut Dice) -> Conditions {
+        let mut conditions = Conditions::calm(self.delay / 10, self.delay);
+        conditions.reorders = dice.chance(600);
+        let deaf = |conditions: &mut Conditions, dice: &mut Dice| {
+            conditions.notices_lost = dice.pick(&[0, 100, 500, 1000]);
+            conditions.notices_doubled = dice.pick(&[0, 200]);
         };
         match self.family {
-            Family::Deaf => deaf(&mut weather, dice),
+            Family::Deaf => deaf(&mut conditions, dice),
             Family::Lossy | Family::Storm | Family::Votes => {
-                deaf(&mut weather, dice);
-                weather.lost = dice.pick(&[10, 50, 200]);
-                weather.late = (dice.pick(&[0, 50, 150]), self.unit * dice.between(1, 4) as u32);
-                weather.torn = dice.pick(&[0, 30]);
-                weather.refused = dice.pick(&[0, 30]);
+                deaf(&mut conditions, dice);
+                conditions.lost = dice.pick(&[10, 50, 200]);
+                conditions.late = (dice.pick(&[0, 50, 150]), self.unit * dice.between(1, 4) as u32);
+                conditions.torn = dice.pick(&[0, 30]);
+                conditions.refused = dice.pick(&[0, 30]);
             }
             Family::Doubled => {
-                weather.doubled = dice.pick(&[200, 600]);
-                weather.late = (dice.pick(&[50, 300]), self.unit * dice.between(1, 3) as u32);
-                weather.notices_doubled = dice.pick(&[0, 500]);
-                weather.reorders = true;
+                conditions.doubled = dice.pick(&[200, 600]);
+                conditions.late = (dice.pick(&[50, 300]), self.unit * dice.between(1, 3) as u32);
+                conditions.notices_doubled = dice.pick(&[0, 500]);
+                conditions.reorders = true;
             }
             Family::Replay => {
-                (weather.doubled, weather.notices_doubled) = (1000, 1000);
-                weather.late = (dice.pick(&[300, 500]), self.unit * dice.between(2, 5) as u32);
-                weather.reorders = true;
+                (conditions.doubled, conditions.notices_doubled) = (1000, 1000);
+                conditions.late = (dice.pick(&[300, 500]), self.unit * dice.between(2, 5) as u32);
+                conditions.reorders = true;
             }
-            Family::Faults | Family::Queue | Family::Crowd if dice.chance(300) => {
-                deaf(&mut weather, dice);
+            Family::Faults | Family::Queue | Family::Shared if dice.chance(300) => {
+                deaf(&mut conditions, dice);
             }
             _ => {}
         }
-        weather
+        conditions
     }
 
     /// So many hundredths of the world's lease.
     fn part(&self, hundredths: u64) -> Duration {
         self.unit * hundredths as u32 / 100
-    }
-
-    /// How many acts a task has.
-    fn acts(&self, dice: &mut Dice) -> u64 {
-        if self.family == Family::Crowd { 1 } else { dice.between(1, 4) }
-    }
-
-    fn act(&self, dice: &mut Dice) -> Act {
-        let calm =
-            matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum);
-        let renew = dice.chance(800);
-        let ttl = if dice.chance(800) { self.unit } else { self.part(dice.between(50, 300)) };
-        let ttl = ttl.max(MILLISECOND * 10);
-        let how = match dice.below(10) {
-            0 => How::Try,
-            1 | 2 => How::Within(self.part(dice.below(300))),
-            3 => How::With,
-            _ => How::Acquire,
-        };
-        let capped = if self.family == Family::Tiny { 300 } else { 50 };
-        let max_hold = (!calm && dice.chance(capped)).then(|| self.part(dice.between(20, 300)));
-        // In a calm world whatever is lost is a defect, so nothing may end by itself.
-        let section = self.section(dice, calm && !renew, ttl);
-        Act {
-            rest: if dice.chance(500) { Duration::ZERO } else { self.part(dice.below(100)) },
-            lock: dice.below(self.locks) as usize,
-            mode: Mode::Exclusive,
-            limit: 1,
-            permits: 1,
-            also: None,
-            scope: None,
-            how,
-            cancel: Cancel::draw(dice, 250, self.unit),
-            ttl,
-            renew,
-            fair: !(self.unfair && dice.chance(500)),
-            local: dice.pick(&[0, 1, 16, 16]),
-            max_hold,
-            section,
-            end: match dice.below(10) {
-                0..=6 => End::Release(Cancel::draw(dice, 200, self.unit)),
-                _ => End::Drop,
-            },
-        }
-    }
-
-    fn section(&self, dice: &mut Dice, short: bool, ttl: Duration) -> Vec<Doing> {
-        if short {
-            return vec![Doing::Write(ttl * dice.below(30) as u32 / 100)];
-        }
-        let doings = dice.pick(&[1, 1, 1, 2, 3]);
-        let calm =
-            matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum);
-        let doing = |dice: &mut Dice| match dice.below(12) {
-            0 if !calm => Doing::Freeze(self.part(dice.below(200))),
-            1 => Doing::Extend(self.part(dice.between(30, 400)).max(MILLISECOND * 10)),
-            2..5 => Doing::Write(self.part(dice.below(150))),
-            _ if matches!(self.family, Family::Local | Family::Tiny) => {
-                Doing::Work(MILLISECOND * dice.below(if calm { 4 } else { 12 }) as u32)
-            }
-            _ if self.family == Family::Queue => {
-                Doing::Work(Duration::from_secs(dice.below(6)).min(self.unit * 3))
-            }
-            _ => Doing::Work(self.part(dice.pick(&[0, 5, 40, 150, 300]))),
-        };
-        (0..doings).map(|_| doing(dice)).collect()
     }
 
     fn faults(&self, dice: &mut Dice, clients: usize, heals: Duration) -> Vec<(Duration, Fault)> {
@@ -296,7 +217,7 @@ impl Scale {
                 faults.extend((0..many).map(|_| (moment(dice), Fault::Close(someone(dice)))));
                 faults.extend((0..many / 2).map(|_| (moment(dice), mishap(dice))));
             }
-            Family::Queue | Family::Crowd => {
+            Family::Queue | Family::Shared => {
                 faults.extend((0..many / 2).map(|_| (moment(dice), mishap(dice))));
             }
             Family::Replay => {
@@ -352,5 +273,70 @@ impl Scale {
             _ => {}
         }
         faults
+    }
+
+    /// Draws the faults that hit the nodes, and the time when everything heals.
+    fn node_faults(
+        &self,
+        dice: &mut Dice,
+        nodes: &[Node],
+        clients: usize,
+        max_ttl: Duration,
+        heals: Duration,
+    ) -> (Vec<(Duration, Fault)>, Duration) {
+        let some = |dice: &mut Dice| self.part(dice.between(5, 250));
+        let minority = nodes.len() / 2;
+        // Which nodes the minority is.
+        let first = dice.below(nodes.len().max(1) as u64) as usize;
+        let one =
+            |dice: &mut Dice| (first + dice.below(minority.max(1) as u64) as usize) % nodes.len();
+        let lost =
+            |dice: &mut Dice| dice.pick(&[Loss::Nothing, Loss::Everything, Loss::Everything]);
+        let moment = |dice: &mut Dice| heals * dice.below(90) as u32 / 100;
+        let mut faults = Vec::new();
+        match self.family {
+            Family::Minority | Family::Votes => {
+                for _ in 0..dice.between(1, 4) {
+                    let client = dice.below(clients as u64) as usize;
+                    let fault = match dice.below(6) {
+                        0 | 1 => Fault::NodeCut(one(dice), client, some(dice)),
+                        2 => Fault::NodeStall(one(dice), some(dice)),
+                        3 => Fault::NodeRestart(one(dice), some(dice) / 4, lost(dice)),
+                        4 => Fault::Crash(client),
+                        _ => Fault::Pause(client, some(dice)),
+                    };
+                    faults.push((moment(dice), fault));
+                }
+                (faults, heals)
+            }
+            // One after the other, each when the one before has all it needs.
+            Family::Amnesia if dice.chance(300) => {
+                let period = max_ttl * 2 + Duration::from_millis(2200);
+                for (turn, node) in (0..nodes.len()).cycle().take(nodes.len() + 1).enumerate() {
+                    let at = period * turn as u32 + MILLISECOND * 50;
+                    faults.push((at, Fault::NodeRestart(node, self.part(10), Loss::Everything)));
+                }
+                (faults, period * nodes.len() as u32 + MILLISECOND * 100)
+            }
+            // Or whenever it comes.
+            Family::Amnesia => {
+                for _ in 0..dice.between(1, 2 * nodes.len() as u64) {
+                    let node = dice.below(nodes.len() as u64) as usize;
+                    let away = self.part(dice.below(30));
+                    faults.push((moment(dice), Fault::NodeRestart(node, away, lost(dice))));
+                }
+                (faults, heals)
+            }
+            _ => (faults, heals),
+        }
+    }
+}
+
+impl Node {
+    /// A node whose clock drifts and differs by at most so much.
+    fn draw(dice: &mut Dice, drift: i32, skew: u64) -> Self {
+        let drift = dice.below(2 * drift as u64 + 1) as i32 - drift;
+        let skew = dice.below(2 * skew + 1).cast_signed() - skew.cast_signed();
+        Self { drift, skew }
     }
 }

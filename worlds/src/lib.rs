@@ -3,17 +3,12 @@
 pub mod actor;
 pub mod campaign;
 pub mod cancel;
-pub mod cells;
 pub mod checker;
 mod draw;
-mod entries;
-mod later;
-mod link;
 pub mod network;
 pub mod network_store;
 pub mod plan;
 pub mod server;
 pub mod shrink;
 pub mod stores;
-pub mod weather;
 pub mod world;

@@ -2,26 +2,27 @@
 
 use std::time::Duration;
 
-use fencelock::port::{Kind, Mode};
-use fencelock_sim::Dice;
+use fencelock::port::{Kind, LockKey, Mode};
 
-use super::weather::Weather;
+use super::cancel::Cancel;
+use super::network::Conditions;
+use super::server::job_lock;
 
 /// Everything a seed decides, but for the order of what happens at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The seed of the world's order and dice.
     pub seed: u64,
-    /// The kind of world.
+    /// What its clients ask for.
+    pub subject: Subject,
+    /// What goes wrong in it.
     pub family: Family,
     /// The network until it heals.
-    pub weather: Weather,
+    pub conditions: Conditions,
     /// The drift of the store's clock in parts per million; above 0 it runs fast.
     pub server_drift: i32,
     /// The nodes of a quorum; none where there is one store.
     pub nodes: Vec<Node>,
-    /// Whether the store keeps entries that live with sessions; these last as long as the longest lease.
-    pub sessions: bool,
     /// The longest lease on a quorum, and how long a node that was started does not vote.
     pub max_ttl: Duration,
     /// The clients, each on a machine of its own.
@@ -32,9 +33,39 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// When everything heals.
     pub heals: Duration,
+    /// How jobs are run.
+    pub job: JobPlan,
 }
 
-/// Kinds of worlds.
+/// What the clients of a world ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// Locks.
+    Locks,
+    /// Locks over a store that keeps entries; these live with sessions, which last as long as the longest lease.
+    Sessions,
+    /// Values with versions.
+    Versions,
+    /// Runs of scheduled jobs.
+    Jobs,
+    /// Leaderships.
+    Elections,
+}
+
+/// How the jobs of a world are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobPlan {
+    /// The period.
+    pub period: Duration,
+    /// Whether the schedulers name the instants themselves.
+    pub named: bool,
+    /// The shortest time between two starts.
+    pub at_least: Option<Duration>,
+    /// Whether dead runs are run again.
+    pub retry_dead: bool,
+}
+
+/// What goes wrong in a world, or makes it special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// Nothing fails: whatever is lost is a defect.
@@ -82,7 +113,7 @@ pub enum Family {
     /// The store's clock jumps far and comes back.
     Blip,
     /// Many more want to share one lock than one step grants to.
-    Crowd,
+    Shared,
 }
 
 impl Family {
@@ -110,12 +141,49 @@ impl Family {
         Self::Amnesia,
         Self::Votes,
         Self::Blip,
-        Self::Crowd,
+        Self::Shared,
     ];
 
     /// Whether its store is a quorum.
     pub fn votes(self) -> bool {
         matches!(self, Self::Quorum | Self::Minority | Self::Amnesia | Self::Votes)
+    }
+
+    /// Whether nothing fails in it, so that no lock may be lost.
+    pub fn calm(self) -> bool {
+        matches!(self, Self::Calm | Self::Deaf | Self::Local | Self::Quorum)
+    }
+}
+
+impl Subject {
+    /// The families that are drawn for it in turn.
+    pub fn families(self) -> &'static [Family] {
+        use Family::{
+            Calm, Closing, Deaf, Doubled, Faults, Hiccup, Jumped, Local, Lossy, Queue, Restored,
+            Slow, Storm, Tiny, Wiped,
+        };
+        match self {
+            Self::Locks => &Family::ALL,
+            // A store with sessions has no other data than these, and no request arrives twice there.
+            Self::Sessions => {
+                &[Calm, Deaf, Slow, Lossy, Hiccup, Faults, Storm, Closing, Queue, Local, Tiny]
+            }
+            Self::Versions | Self::Jobs | Self::Elections => {
+                &[Calm, Slow, Lossy, Doubled, Faults, Closing, Wiped, Restored, Jumped]
+            }
+        }
+    }
+
+    /// Whether its clients ask for what lies in cells, or an election.
+    pub fn has_cells(self) -> bool {
+        matches!(self, Self::Versions | Self::Jobs | Self::Elections)
+    }
+}
+
+impl JobPlan {
+    /// So much before its instant a run may start.
+    pub fn early(&self) -> Duration {
+        (self.period / 10).min(Duration::from_secs(30))
     }
 }
 
@@ -133,6 +201,8 @@ pub struct Node {
 pub struct Machine {
     /// The drift of its clock in parts per million; above 0 it runs fast.
     pub drift: i32,
+    /// How far its wall clock is from the store's at first, in microseconds; anything where that does not matter.
+    pub skew: Option<i64>,
     /// How long it waits for an answer.
     pub timeout: Duration,
     /// Whether it is closed in the end, or just dropped.
@@ -196,19 +266,14 @@ pub enum How {
     Try,
     /// With the section as the body of `with`.
     With,
-}
-
-/// When a future is dropped before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cancel {
-    /// Never.
-    Never,
-    /// Instead of its next poll after so many: whatever woke it is not looked at.
-    Poll(u32),
-    /// At the end of its poll of this number.
-    Await(u32),
-    /// After so long.
-    Time(Duration),
+    /// One is added to the value of this name, with so many retries.
+    Add(u32),
+    /// The value of this name is read, and deleted as it was.
+    Delete,
+    /// The run of this job that is due is started.
+    Start,
+    /// As a candidate of this election.
+    Lead,
 }
 
 /// A step of a holder under its lock.
@@ -233,6 +298,8 @@ pub enum End {
     Release(Cancel),
     /// By dropping the guard.
     Drop,
+    /// A run that has failed.
+    Fail,
 }
 
 /// A fault that hits a world. Clients are named by their number.
@@ -283,9 +350,14 @@ impl Plan {
         self.faults.iter().all(|(_, fault)| !fault.breaks_faith())
     }
 
+    /// Whether the store's clock jumps.
+    pub fn jumps(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Jump(_)))
+    }
+
     /// Whether nothing at all fails, so that no lock may be lost.
     pub fn calm(&self) -> bool {
-        matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum)
+        self.family.calm()
     }
 
     /// Whether even tokens may fall: the store's clock steps back after it lost data, or after a leap ahead has ended the
@@ -310,9 +382,24 @@ impl Plan {
     /// The longest a client's try may take: it is one request, but on a quorum, which votes, writes back and gives back, and with
     /// sessions: one is opened, an entry made, and removed. One that fails within 100 ms is made once more after a short pause.
     pub fn longest_try(&self, client: usize) -> Duration {
-        let request = self.clients[client].timeout.max(self.weather.round_trip());
-        let requests = if self.nodes.is_empty() && !self.sessions { 1 } else { 4 };
+        let request = self.clients[client].timeout.max(self.conditions.round_trip());
+        let requests =
+            if self.nodes.is_empty() && self.subject != Subject::Sessions { 1 } else { 4 };
         request * requests + Duration::from_millis(111)
+    }
+
+    /// The key of the lock with this number, or of that of the job with this number.
+    pub fn key(&self, number: usize) -> LockKey {
+        if self.subject == Subject::Jobs {
+            job_lock(&name(number))
+        } else {
+            LockKey::new(name(number))
+        }
+    }
+
+    /// How often an observer of an election looks.
+    pub fn observes(&self) -> Duration {
+        (self.longest_lease() / 2).max(Duration::from_millis(10))
     }
 
     /// How many locks there are.
@@ -363,16 +450,7 @@ impl Fault {
     }
 }
 
-impl Cancel {
-    /// Never in most cases; otherwise at any await point or time.
-    pub fn draw(dice: &mut Dice, chance: u64, unit: Duration) -> Self {
-        if !dice.chance(chance) {
-            return Self::Never;
-        }
-        match dice.below(3) {
-            0 => Self::Poll(dice.below(8) as u32),
-            1 => Self::Await(dice.between(1, 6) as u32),
-            _ => Self::Time(unit * dice.below(200) as u32 / 100),
-        }
-    }
+/// The name of the lock, value, job or election with this number.
+pub fn name(number: usize) -> String {
+    format!("lock-{number}")
 }

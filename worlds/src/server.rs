@@ -1,4 +1,7 @@
-//! The simulated store: lock records behind a clock of their own, and a diary of what became of them.
+//! The simulated store: lock records behind a clock of their own, and a log of what became of them.
+
+mod cells;
+mod entries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,13 +11,15 @@ use fencelock::Token;
 use fencelock::driver::record::{Record, Scene, Ticket};
 use fencelock::port::limits::TICKET_LIFE;
 use fencelock::port::{
-    Action, Answer, Instant, LockKey, Mode, Notice, Outcome, OwnerId, QueueNotice, Runtime,
-    SessionId, Step,
+    Action, Answer, CellKey, Change as CellSwap, Instant, LockKey, Look, Mode, Notice, Outcome,
+    OwnerId, QueueNotice, Runtime, SessionId, Step, Swap,
 };
 use fencelock_sim::SimNode;
 
-use super::cells::Shelf;
-use super::entries::{self, Entries};
+use self::cells::CellTable;
+
+pub use self::cells::CellChange;
+pub(crate) use self::entries::Entries;
 
 /// Something that happened to a lock on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +70,17 @@ pub struct Server {
     /// Since when it has kept its data.
     born: u64,
     snapshot: BTreeMap<LockKey, Record>,
-    cells: Shelf,
+    cells: CellTable,
     entries: Entries,
     clients: BTreeMap<OwnerId, Arc<str>>,
     facts: Vec<Fact>,
     log: Option<Vec<(Duration, String)>>,
     steps: u64,
+}
+
+/// The key of the lock that a run of this job holds.
+pub fn job_lock(name: &str) -> LockKey {
+    LockKey::new(format!("fencelock:job:{name}"))
 }
 
 /// How many one step grants to here: worlds of a hundred show what befalls thousands.
@@ -88,7 +98,7 @@ impl Server {
             records: BTreeMap::new(),
             born: 0,
             snapshot: BTreeMap::new(),
-            cells: Shelf::default(),
+            cells: CellTable::default(),
             entries: Entries::default(),
             clients: BTreeMap::new(),
             facts: Vec::new(),
@@ -118,7 +128,7 @@ impl Server {
                 self.steps += batch.len() as u64;
                 return (none.into_iter().map(Ok).collect(), Vec::new());
             }
-            // All will be granted: carried out one by one they do the same, and the diary sees it.
+            // All will be granted: carried out one by one they do the same, and the log sees it.
             scene.notices.clear();
         }
         for step in batch {
@@ -130,14 +140,14 @@ impl Server {
             if let Some(log) = &mut self.log {
                 log.push((at, format!("{channel} {step:?} -> {outcome:?}")));
             }
-            let mut diary = Diary { facts: &mut self.facts, at, lock: &step.lock };
-            diary.compare(&before, record, Some(step.owner), now);
+            let mut log = FactLog { facts: &mut self.facts, at, lock: &step.lock };
+            log.compare(&before, record, Some(step.owner), now);
             // An owner id that has a tombstone is refused before anything else is looked at.
             let refused = matches!(step.action, Action::Take(_)) && outcome == Outcome::Gone;
             // A step for another kind than the lock is in use as touches nothing.
             let touched = step.kind == record.kind;
             if !step.action.only_looks() && !refused && touched {
-                diary.look_for_sleepers(record, now, &scene.notices[told..]);
+                log.look_for_sleepers(record, now, &scene.notices[told..]);
             }
             answers.push(Ok(outcome));
         }
@@ -158,7 +168,7 @@ impl Server {
         let (at, none) = (self.elapsed(), Record::default());
         let locks: BTreeSet<_> = before.keys().chain(after.keys()).collect();
         for lock in locks {
-            let mut diary = Diary { facts: &mut self.facts, at, lock };
+            let mut log = FactLog { facts: &mut self.facts, at, lock };
             let of = |records: &'_ BTreeMap<LockKey, Record>| records.get(lock).cloned();
             let (before, after) = (of(&before), of(&after));
             let now = self.node.wall();
@@ -166,7 +176,7 @@ impl Server {
                 let shown = after.as_ref().map_or_else(|| "free".to_owned(), entries::shown);
                 log.push((at, format!("{} is {shown}", lock.as_str())));
             }
-            diary.compare(
+            log.compare(
                 before.as_ref().unwrap_or(&none),
                 after.as_ref().unwrap_or(&none),
                 None,
@@ -222,8 +232,8 @@ impl Server {
     fn replace(&mut self, records: BTreeMap<LockKey, Record>) {
         let at = self.world.now().since(Instant::default());
         for (lock, before) in &self.records {
-            let mut diary = Diary { facts: &mut self.facts, at, lock };
-            diary.endings(before, records.get(lock).unwrap_or(&Record::default()));
+            let mut log = FactLog { facts: &mut self.facts, at, lock };
+            log.endings(before, records.get(lock).unwrap_or(&Record::default()));
         }
         self.records = records;
     }
@@ -254,16 +264,27 @@ impl Server {
     }
 
     /// The tokens of those who hold this lock now.
-    pub fn tokens(&self, lock: &str) -> Vec<u64> {
+    pub fn tokens(&self, lock: &LockKey) -> Vec<u64> {
         let now = self.now();
-        let record = self.records.get(&LockKey::new(lock));
+        let record = self.records.get(lock);
         let holders = record.map(|record| record.holders.as_slice()).unwrap_or_default();
         holders.iter().filter(|holder| now < holder.ends).map(|holder| holder.token).collect()
     }
 
-    /// Its cells.
-    pub fn cells(&mut self) -> &mut Shelf {
-        &mut self.cells
+    /// The cell of this key now.
+    pub fn look(&self, key: &CellKey) -> Look {
+        self.cells.look(key, self.now())
+    }
+
+    /// Changes a cell, or not.
+    pub fn swap(&mut self, change: &CellSwap) -> Swap {
+        let tokens = self.tokens(&job_lock(&change.key.name));
+        self.cells.swap(change, self.node.wall(), self.elapsed(), tokens)
+    }
+
+    /// Every change of a cell, in order.
+    pub fn cell_changes(&self) -> &[CellChange] {
+        self.cells.log()
     }
 
     /// Its clock.
@@ -283,13 +304,13 @@ impl Server {
 }
 
 /// Writes down how one lock's record changes.
-struct Diary<'a> {
+struct FactLog<'a> {
     facts: &'a mut Vec<Fact>,
     at: Duration,
     lock: &'a LockKey,
 }
 
-impl Diary<'_> {
+impl FactLog<'_> {
     fn note(&mut self, owner: OwnerId, change: Change) {
         self.facts.push(Fact { at: self.at, lock: self.lock.clone(), owner, change });
     }

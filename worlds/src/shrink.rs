@@ -2,25 +2,51 @@
 
 use std::time::{Duration, Instant};
 
+use super::cancel::Cancel;
 use super::checker::Rule;
-use super::plan::{Cancel, Doing, End, Plan};
-use super::weather::Weather;
-use super::world::{self, Ending};
+use super::plan::{Act, Doing, End, Plan};
+use super::world;
 
 /// No more worlds than this are tried, and none after this long: it is for a reader who waits.
 const PATIENCE: (usize, Duration) = (3000, Duration::from_secs(20));
 
-/// The seed or plan that a world is made from.
-pub trait Seedling: Clone + PartialEq {
-    /// Lives the world to its end, with its history if that is `traced`.
-    fn run(&self, traced: bool) -> Ending;
+/// What a world can do without.
+const OF_A_WORLD: &[fn(&mut Plan)] = &[
+    |plan| (plan.conditions.lost, plan.conditions.refused) = (0, 0),
+    |plan| plan.conditions.late.0 = 0,
+    |plan| plan.conditions.torn = 0,
+    |plan| plan.conditions.doubled = 0,
+    |plan| (plan.conditions.notices_lost, plan.conditions.notices_doubled) = (0, 0),
+    |plan| plan.conditions.reorders = false,
+    |plan| plan.server_drift = 0,
+    |plan| plan.clients.iter_mut().for_each(|machine| machine.drift = 0),
+    |plan| plan.clients.iter_mut().for_each(|machine| machine.skew = machine.skew.and(Some(0))),
+    |plan| plan.job.at_least = None,
+    |plan| plan.job.retry_dead = false,
+];
 
-    /// The same with one thing less, the largest things first.
-    fn smaller(&self) -> Vec<Self>;
-}
+/// What an act can do without.
+const OF_AN_ACT: &[fn(&mut Act)] = &[
+    |act| act.cancel = Cancel::Never,
+    |act| act.end = End::Release(Cancel::Never),
+    |act| act.fair = true,
+    |act| act.renew = true,
+    |act| act.local = 0,
+    |act| act.max_hold = None,
+    |act| act.also = None,
+    |act| act.scope = None,
+    |act| act.section.truncate(1),
+    |act| {
+        for doing in &mut act.section {
+            if let Doing::Write(time) | Doing::Freeze(time) = *doing {
+                *doing = Doing::Work(time);
+            }
+        }
+    },
+];
 
 /// The smallest plan found that still breaks `rule`.
-pub fn shrink<P: Seedling>(plan: &P, rule: Rule) -> P {
+pub fn shrink(plan: &Plan, rule: Rule) -> Plan {
     let (most, longest) = PATIENCE;
     let begin = Instant::now();
     let mut best = plan.clone();
@@ -32,7 +58,8 @@ pub fn shrink<P: Seedling>(plan: &P, rule: Rule) -> P {
             if tried > most || begin.elapsed() > longest {
                 return best;
             }
-            if smaller.run(false).violations.iter().any(|violation| violation.rule == rule) {
+            let ending = world::run(&smaller, false);
+            if ending.violations.iter().any(|violation| violation.rule == rule) {
                 better = Some(smaller);
                 break;
             }
@@ -44,89 +71,28 @@ pub fn shrink<P: Seedling>(plan: &P, rule: Rule) -> P {
     }
 }
 
-/// Collects what changes make of a plan, but for those that change nothing.
-pub(super) struct Variants<'a, P> {
-    plan: &'a P,
-    plans: Vec<P>,
-}
-
-impl<'a, P: Clone + PartialEq> Variants<'a, P> {
-    pub(super) fn of(plan: &'a P) -> Self {
-        Self { plan, plans: Vec::new() }
-    }
-
-    pub(super) fn with(&mut self, change: impl Fn(&mut P)) {
-        let mut changed = self.plan.clone();
-        change(&mut changed);
-        if changed != *self.plan {
-            self.plans.push(changed);
-        }
-    }
-
-    /// Without each one of a list.
-    pub(super) fn without_each<T>(&mut self, list: impl Fn(&mut P) -> &mut Vec<T>) {
-        for at in 0..list(&mut self.plan.clone()).len() {
-            self.with(|plan| drop(list(plan).remove(at)));
-        }
-    }
-
-    /// With each thing less that goes wrong in the weather.
-    pub(super) fn calmer(&mut self, weather: impl Fn(&mut P) -> &mut Weather) {
-        for calmer in CALMER {
-            self.with(|plan| calmer(weather(plan)));
-        }
-    }
-
-    pub(super) fn all(self) -> Vec<P> {
-        self.plans
-    }
-}
-
-/// Weather with one thing less that goes wrong.
-const CALMER: &[fn(&mut Weather)] = &[
-    |weather| (weather.lost, weather.refused) = (0, 0),
-    |weather| weather.late.0 = 0,
-    |weather| weather.torn = 0,
-    |weather| weather.doubled = 0,
-    |weather| (weather.notices_lost, weather.notices_doubled) = (0, 0),
-    |weather| weather.reorders = false,
-];
-
-impl Seedling for Plan {
-    fn run(&self, traced: bool) -> Ending {
-        world::run(self, traced)
-    }
-
-    fn smaller(&self) -> Vec<Self> {
-        let mut variants = Variants::of(self);
-        variants.without_each(|plan| &mut plan.tasks);
-        variants.without_each(|plan| &mut plan.faults);
-        for task in 0..self.tasks.len() {
-            variants.without_each(|plan| &mut plan.tasks[task].acts);
-        }
-        variants.calmer(|plan| &mut plan.weather);
-        variants.with(|plan| plan.server_drift = 0);
-        variants.with(|plan| plan.clients.iter_mut().for_each(|machine| machine.drift = 0));
-        for task in 0..self.tasks.len() {
-            for act in 0..self.tasks[task].acts.len() {
-                variants.with(|plan| plan.tasks[task].acts[act].cancel = Cancel::Never);
-                variants.with(|plan| plan.tasks[task].acts[act].end = End::Release(Cancel::Never));
-                variants.with(|plan| plan.tasks[task].acts[act].fair = true);
-                variants.with(|plan| plan.tasks[task].acts[act].renew = true);
-                variants.with(|plan| plan.tasks[task].acts[act].local = 0);
-                variants.with(|plan| plan.tasks[task].acts[act].max_hold = None);
-                variants.with(|plan| plan.tasks[task].acts[act].also = None);
-                variants.with(|plan| plan.tasks[task].acts[act].scope = None);
-                variants.with(|plan| plan.tasks[task].acts[act].section.truncate(1));
-                variants.with(|plan| {
-                    for doing in &mut plan.tasks[task].acts[act].section {
-                        if let Doing::Write(time) | Doing::Freeze(time) = *doing {
-                            *doing = Doing::Work(time);
-                        }
-                    }
-                });
+impl Plan {
+    /// The same with one thing less, the largest things first.
+    pub fn smaller(&self) -> Vec<Self> {
+        let mut all = Vec::new();
+        let mut without = |change: &dyn Fn(&mut Self)| {
+            let mut changed = self.clone();
+            change(&mut changed);
+            if changed != *self {
+                all.push(changed);
             }
+        };
+        (0..self.tasks.len()).for_each(|task| without(&|plan| drop(plan.tasks.remove(task))));
+        (0..self.faults.len()).for_each(|fault| without(&|plan| _ = plan.faults.remove(fault)));
+        let counts = || self.tasks.iter().map(|task| task.acts.len()).enumerate();
+        let acts = || counts().flat_map(|(task, acts)| (0..acts).map(move |act| (task, act)));
+        acts().for_each(|(task, act)| without(&|plan| drop(plan.tasks[task].acts.remove(act))));
+        OF_A_WORLD.iter().for_each(|change| without(change));
+        for (task, act) in acts() {
+            OF_AN_ACT
+                .iter()
+                .for_each(|change| without(&|plan| change(&mut plan.tasks[task].acts[act])));
         }
-        variants.all()
+        all
     }
 }

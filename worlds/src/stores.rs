@@ -10,7 +10,7 @@ use fencelock_sim::SimNode;
 
 use super::network::Network;
 use super::network_store::EntryStore;
-use super::plan::Plan;
+use super::plan::{Plan, Subject};
 
 /// The shortest lease there is.
 const SHORTEST_SESSION: Duration = Duration::from_millis(10);
@@ -57,7 +57,7 @@ impl Stores {
         timeout: Duration,
         plan: &Plan,
     ) -> LeaseHandle {
-        if plan.sessions {
+        if plan.subject == Subject::Sessions {
             let store = EntryStore::new(self.first().connect(node, channel, timeout));
             let runtime = Arc::<SimNode>::clone(node);
             // A world that was cut down may ask for nothing.

@@ -1,8 +1,5 @@
 //! One world, run from its plan to its end.
 
-mod entries;
-mod outage;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,12 +7,12 @@ use std::time::Duration;
 use fencelock::port::{Action, Answer, Kind, Mode, OwnerId, Runtime, Step, Take};
 use fencelock::{Client, Gate, Scope, Token};
 use fencelock_sim::{Sim, SimNode, Stuck};
+use futures_util::future::{AbortHandle, Abortable};
 
 use super::actor::{Place, freeze};
-use super::checker::{Checker, Figures, Rule, Violation, lock_key};
-use super::later::{after, restart};
+use super::checker::{Checker, Figures, Rule, Violation};
 use super::network::Network;
-use super::plan::{Fault, Loss, Plan};
+use super::plan::{Fault, Loss, Plan, Subject, name};
 use super::server::{Change, Server};
 use super::stores::Stores;
 
@@ -42,6 +39,8 @@ struct World {
     checker: Arc<Checker>,
     nodes: Vec<(Arc<SimNode>, Arc<str>)>,
     clients: Vec<Option<Client>>,
+    /// The tasks that follow who leads.
+    observers: Vec<AbortHandle>,
     /// Tasks that have not come to their end.
     running: Arc<AtomicUsize>,
     /// How often everything is looked at.
@@ -67,9 +66,19 @@ pub fn run(plan: &Plan, traced: bool) -> Ending {
                 };
                 sim.record(fact.at.as_nanos() as u64 ^ token);
             }
+            for change in store.cell_changes() {
+                sim.record(change.at.as_nanos() as u64 ^ change.version);
+            }
         });
     }
     let (figures, violations, mut history) = checker.close();
+    if traced {
+        let changes = |store: &mut Server| {
+            store.cell_changes().iter().map(|change| (change.at, format!("{change:?}"))).collect()
+        };
+        history
+            .extend(stores.all().iter().flat_map(|network| -> Vec<_> { network.store(changes) }));
+    }
     let logs = stores.all().iter().map(|network| network.store(Server::take_log));
     history.extend(logs.flatten());
     history.sort_by_key(|(at, _)| *at);
@@ -82,7 +91,7 @@ impl World {
         let network = |drift: i32, skew: i64| {
             let server = sim.node(drift);
             server.set_wall(skew);
-            Network::new(sim.world(), &server, plan.weather.clone(), sim.dice())
+            Network::new(sim.world(), &server, plan.conditions.clone(), sim.dice())
         };
         let networks = match &plan.nodes[..] {
             [] => vec![network(plan.server_drift, 0)],
@@ -92,19 +101,34 @@ impl World {
         if traced {
             stores.all().iter().for_each(|network| network.store(Server::keep_log));
         }
-        let nodes: Vec<(Arc<SimNode>, Arc<str>)> = plan
-            .clients
-            .iter()
-            .enumerate()
-            .map(|(number, machine)| (sim.node(machine.drift), format!("client-{number}").into()))
+        let machines = plan.clients.iter().enumerate();
+        let nodes: Vec<(Arc<SimNode>, Arc<str>)> = machines
+            .map(|(number, machine)| {
+                let node = sim.node(machine.drift);
+                if let Some(skew) = machine.skew {
+                    let server = stores.first().server().wall();
+                    node.set_wall(server.cast_signed() - node.wall().cast_signed() + skew);
+                }
+                (node, format!("client-{number}").into())
+            })
             .collect();
         let checker = Checker::new(plan, sim.world(), &stores, &nodes, traced);
         let shortest = plan.tasks.iter().flat_map(|task| &task.acts).map(|act| act.ttl).min();
         let period = shortest.unwrap_or_default() / 4;
         let period = period.clamp(Duration::from_millis(7), Duration::from_millis(200));
         let running = Arc::new(AtomicUsize::new(0));
-        let clients = Vec::new();
-        Self { sim, plan: plan.clone(), stores, checker, nodes, clients, running, period }
+        let (clients, observers) = (Vec::new(), Vec::new());
+        Self {
+            sim,
+            plan: plan.clone(),
+            stores,
+            checker,
+            nodes,
+            clients,
+            observers,
+            running,
+            period,
+        }
     }
 
     fn live(&mut self) -> Result<(), Stuck> {
@@ -122,24 +146,27 @@ impl World {
     }
 
     fn connect(&mut self) -> Result<(), Stuck> {
-        // Weather begins when everybody is connected.
+        // What goes wrong begins when everybody is connected.
         self.all(|network| network.calm_down(HEALED));
         for (number, (node, channel)) in self.nodes.iter().enumerate() {
             let timeout = self.plan.clients[number].timeout;
             let store = self.stores.connect(node, channel, timeout, &self.plan);
             let checker = Arc::downgrade(&self.checker);
-            let builder = Client::builder()
-                .runtime(node.clone())
-                .option("label", channel.to_string())
-                .on_event(move |event| {
-                    if let Some(checker) = checker.upgrade() {
-                        checker.event(number, event);
-                    }
-                });
+            let mut builder = Client::builder().runtime(node.clone());
+            if self.plan.subject.has_cells() {
+                let millis = |time: Duration| time.as_secs_f64() * 1000.0;
+                let builds = builder.option("timeout", millis(timeout));
+                builder = builds.option("observe", millis(self.plan.observes()));
+            }
+            let builder = builder.option("label", channel.to_string()).on_event(move |event| {
+                if let Some(checker) = checker.upgrade() {
+                    checker.event(number, event);
+                }
+            });
             let client = self.sim.block_on(builder.store(store))?;
             self.clients.push(Some(client.expect("a healthy store can be connected to")));
         }
-        self.all(|network| network.set_weather(self.plan.weather.clone()));
+        self.all(|network| network.set_conditions(self.plan.conditions.clone()));
         Ok(())
     }
 
@@ -147,7 +174,7 @@ impl World {
         self.stores.all().iter().for_each(act);
     }
 
-    fn employ(&self) {
+    fn employ(&mut self) {
         let gate = Arc::new(Gate::new());
         let clients =
             self.clients.iter().map(|client| client.as_ref().expect("nobody has left yet"));
@@ -162,6 +189,7 @@ impl World {
                 gate: Arc::clone(&gate),
                 scope: scopes[number].clone(),
                 longest_try: self.plan.longest_try(number),
+                job: self.plan.job,
             };
             let client = self.clients[number].clone().expect("nobody has left yet");
             let running = Running::begin(&self.running);
@@ -170,6 +198,20 @@ impl World {
                 let _running = running;
                 work.await;
             }));
+        }
+        for number in (0..2).filter(|_| self.plan.subject == Subject::Elections) {
+            let client = self.clients[0].as_ref().expect("nobody has left yet");
+            let mut observer = client.election(&name(number)).observe();
+            let checker = Arc::clone(&self.checker);
+            let watch = async move {
+                while let Ok(leader) = observer.changed().await {
+                    checker.sees(number, leader.as_ref());
+                }
+            };
+            let (abort, registration) = AbortHandle::new_pair();
+            let watch = Abortable::new(watch, registration);
+            self.nodes[0].0.spawn(Box::pin(async move { watch.await.unwrap_or_default() }));
+            self.observers.push(abort);
         }
     }
 
@@ -187,6 +229,13 @@ impl World {
 
     fn look(&self) {
         self.checker.audit();
+        // A run that was given up is ended in the background, by who still holds its lock.
+        if self.plan.subject != Subject::Jobs {
+            self.look_at_load();
+        }
+    }
+
+    fn look_at_load(&self) {
         for (number, client) in self.clients.iter().enumerate() {
             let Some(client) = client else { continue };
             if self.checker.rests(number) && client.stats() != (0, 0) {
@@ -252,12 +301,37 @@ impl World {
                 checker.forsaken();
             }
             Fault::Delete(lock) => {
-                self.stores.first().store(|store| store.delete_hold(&lock_key(lock)));
+                let key = self.plan.key(lock);
+                self.stores.first().store(|store| store.delete_hold(&key));
                 checker.forsaken();
             }
-            Fault::NodeRestart(..) | Fault::NodeStall(..) | Fault::NodeCut(..) => {
-                self.inflict_on_node(fault);
+            Fault::NodeRestart(node, time, loss) => {
+                self.fall_ill(node, time + self.plan.max_ttl);
+                restart(&self.sim, &self.stores.all()[node], time, loss, || {});
             }
+            Fault::NodeStall(node, time) => {
+                self.fall_ill(node, time);
+                let server = self.stores.all()[node].server();
+                server.pause();
+                after(&self.sim, time, move || server.resume());
+            }
+            Fault::NodeCut(node, client, time) => {
+                self.fall_ill(node, time);
+                let (network, channel) =
+                    (self.stores.all()[node].clone(), self.nodes[client].1.clone());
+                network.cut(&channel);
+                after(&self.sim, time, move || network.heal(&channel));
+            }
+        }
+    }
+
+    /// A node cannot be relied on for this time, nor until it has been asked again and has the holds of the others.
+    fn fall_ill(&self, node: usize, time: Duration) {
+        let until = self.sim.elapsed() + time + self.plan.longest_lease() + Duration::from_secs(2);
+        let all = self.stores.fall_ill(node, until);
+        self.checker.shaken(until);
+        if all > self.sim.elapsed() {
+            self.checker.disturb_all(all);
         }
     }
 
@@ -273,8 +347,8 @@ impl World {
         self.checker.healed(HEALED * 2);
         if !self.plan.calm() {
             // What is late may still arrive; a request that arrives twice may queue for nobody, and be granted.
-            let mut late = self.plan.weather.round_trip();
-            if self.plan.weather.doubled > 0 {
+            let mut late = self.plan.conditions.round_trip();
+            if self.plan.conditions.doubled > 0 {
                 late += self.aftermath();
             }
             self.checker.disturb_all(self.sim.elapsed() + late);
@@ -284,7 +358,7 @@ impl World {
     /// Lets every task come to its end; none may take longer than all of them one after the other.
     fn finish_work(&self) -> Result<(), Stuck> {
         let acts = self.plan.tasks.iter().flat_map(|task| &task.acts);
-        let each = Duration::from_secs(8) + self.plan.longest_lease() * 2;
+        let each = Duration::from_secs(12) + self.plan.longest_lease() * 4;
         let all: Duration = acts.map(|act| act.longest() + each).sum();
         let end = self.sim.elapsed() + all;
         while self.running.load(Ordering::Relaxed) > 0 {
@@ -300,10 +374,17 @@ impl World {
 
     /// Everybody leaves; nothing may be left.
     fn leave(&mut self) -> Result<(), Stuck> {
-        // Undos of what was lost may be repeated for a while.
+        self.observers.iter().for_each(AbortHandle::abort);
+        // Undos of what was lost may be repeated for a while, ends of runs for half a minute.
         let patience = self.plan.clients.iter().map(|machine| machine.timeout).max();
-        let patience = patience.unwrap_or_default() * 2 + Duration::from_secs(3);
+        let mut repeats = 3;
+        if self.plan.subject.has_cells() {
+            // Nothing is to be seen meanwhile that would pass by.
+            (repeats, self.period) = (35, Duration::from_millis(200));
+        }
+        let patience = patience.unwrap_or_default() * 2 + Duration::from_secs(repeats);
         self.pass_until(self.sim.elapsed() + patience)?;
+        self.look_at_load();
         for (number, client) in self.clients.iter_mut().enumerate() {
             let Some(client) = client.take() else { continue };
             if self.plan.clients[number].closes {
@@ -322,10 +403,9 @@ impl World {
         self.checker.take_stock();
         // What somebody asked for who has crashed since may have come as late as anything, have stood in line, and ends with
         // its lease only.
-        let late = self.plan.heals + self.plan.weather.latest() + self.aftermath();
+        let late = self.plan.heals + self.plan.conditions.latest() + self.aftermath();
         self.pass_until(self.sim.elapsed().max(late + HEALED))?;
-        let blip = |(_, fault): &(Duration, Fault)| matches!(fault, Fault::Jump(_));
-        if self.plan.faults.iter().any(blip) {
+        if self.plan.jumps() {
             // Ends that are too far away are brought nearer by whoever looks first; a lease later all is free.
             self.look_at_all();
             self.pass_until(self.sim.elapsed() + self.plan.longest_lease() + HEALED)?;
@@ -341,8 +421,14 @@ impl World {
 
     /// A stranger gets every lock at once.
     fn ask_for_all(&self) {
-        if self.plan.sessions {
-            return self.look_for_entries();
+        if self.plan.subject == Subject::Sessions {
+            // Everybody has left, or their sessions are over: no entry is there.
+            return self.stores.first().store(|store: &mut Server| {
+                for (lock, record) in store.records() {
+                    let detail = format!("entries of {lock:?} are left in the end: {record:?}");
+                    self.checker.violated(Rule::Stuck, detail);
+                }
+            });
         }
         let take = Take {
             mode: Mode::Exclusive,
@@ -369,7 +455,7 @@ impl World {
         for lock in 0..self.plan.locks() {
             let owner = OwnerId::draw(&**self.sim.world());
             let (kind, action) = (Kind::Mutex, action.clone());
-            let step = Step { lock: lock_key(lock), owner, kind, action };
+            let step = Step { lock: self.plan.key(lock), owner, kind, action };
             self.all(|network| {
                 let step = [step.clone()];
                 let (answers, _) =
@@ -394,4 +480,36 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Does something after a while.
+fn after(sim: &Sim, time: Duration, act: impl FnOnce() + Send + 'static) {
+    let world = sim.world();
+    let over = world.sleep_until(world.now() + time);
+    world.spawn(Box::pin(async move {
+        over.await;
+        act();
+    }));
+}
+
+/// A store goes, and is back after a while with what it has kept; then `back` is called.
+fn restart(
+    sim: &Sim,
+    network: &Network,
+    away: Duration,
+    loss: Loss,
+    back: impl FnOnce() + Send + 'static,
+) {
+    network.take_down();
+    let network = network.clone();
+    after(sim, away, move || {
+        match loss {
+            Loss::Nothing => {}
+            Loss::Everything => network.store(Server::wipe),
+            Loss::SinceSnapshot => network.store(Server::restore),
+        }
+        network.store(Server::start_anew);
+        network.bring_up();
+        back();
+    });
 }

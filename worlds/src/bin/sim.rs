@@ -1,42 +1,30 @@
-//! `cargo sim --seeds N [--from S] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time,
-//! about locks. `--about sessions`: over a store whose locks live with sessions. `--about cells`, or one of their families: about values with versions, jobs and elections.
+//! `cargo sim --seeds N [--from S] [--about SUBJECT] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time,
+//! about locks, unless another subject is named.
 
-use std::fmt::Debug;
 use std::process::ExitCode;
 
-use fencelock_worlds::campaign::{About, Campaign, Outcome, cells_plan};
-use fencelock_worlds::cells;
-use fencelock_worlds::plan::{Family, Plan};
-use fencelock_worlds::shrink::{Seedling, shrink};
-use fencelock_worlds::world::Ending;
+use fencelock_worlds::campaign::{Campaign, Outcome};
+use fencelock_worlds::plan::{Family, Plan, Subject};
+use fencelock_worlds::shrink::shrink;
+use fencelock_worlds::world;
 
 const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--family NAME] \
-                     [--threads N] [--trace SEED] [--about locks|sessions|cells|Versions|Jobs|Elections]";
+                     [--threads N] [--trace SEED] [--about locks|sessions|cells|versions|jobs|elections]";
 
-/// The arguments of the command line.
-struct Wish {
-    campaign: Campaign,
-    trace: Option<u64>,
-    about: About,
-}
+/// The subjects that can be named.
+const SUBJECTS: &[(&str, &[Subject])] = &[
+    ("locks", &[Subject::Locks]),
+    ("sessions", &[Subject::Sessions]),
+    ("cells", &[Subject::Versions, Subject::Jobs, Subject::Elections]),
+    ("versions", &[Subject::Versions]),
+    ("jobs", &[Subject::Jobs]),
+    ("elections", &[Subject::Elections]),
+];
 
 fn main() -> ExitCode {
     match read(std::env::args().skip(1)) {
-        Ok(Wish { campaign, trace: Some(seed), about }) => match about {
-            About::Locks => show(&campaign.plan(seed)),
-            About::Sessions => show(&Plan::over_sessions(seed, campaign.family)),
-            About::Cells(family) => show(&cells_plan(seed, family)),
-        },
-        Ok(Wish { campaign, trace: None, about }) => {
-            let outcome = about.run(&campaign);
-            match about {
-                About::Locks => conclude(&outcome, |seed| campaign.plan(seed)),
-                About::Sessions => {
-                    conclude(&outcome, |seed| Plan::over_sessions(seed, campaign.family))
-                }
-                About::Cells(family) => conclude(&outcome, |seed| cells_plan(seed, family)),
-            }
-        }
+        Ok((campaign, Some(seed))) => show(&campaign.plan(seed)),
+        Ok((campaign, None)) => conclude(&campaign, &campaign.run()),
         Err(complaint) => {
             eprintln!("{complaint}\n{USAGE}");
             ExitCode::from(64)
@@ -44,10 +32,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
+/// The worlds to run, and the seed of the one to show.
+fn read(mut words: impl Iterator<Item = String>) -> Result<(Campaign, Option<u64>), String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut campaign = Campaign { from: 0, seeds: 1000, family: None, threads };
-    let (mut trace, mut about) = (None, About::Locks);
+    let about: &[Subject] = &[Subject::Locks];
+    let mut campaign = Campaign { about, from: 0, seeds: 1000, family: None, threads };
+    let mut trace = None;
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
@@ -56,44 +46,46 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--from" => campaign.from = number()?,
             "--threads" => campaign.threads = number()? as usize,
             "--trace" => trace = Some(number()?),
-            "--about" if value == "locks" => about = About::Locks,
-            "--about" if value == "sessions" => about = About::Sessions,
-            "--about" if value == "cells" => about = About::Cells(None),
             "--about" => {
-                about = About::Cells(Some(named("family of cells", &cells::Family::ALL, &value)?));
+                let found = SUBJECTS.iter().find(|(name, _)| *name == value);
+                campaign.about = found.ok_or_else(|| format!("there is no subject `{value}`"))?.1;
             }
-            "--family" => campaign.family = Some(named("family", &Family::ALL, &value)?),
+            "--family" => {
+                let found = Family::ALL.iter().find(|family| format!("{family:?}") == value);
+                campaign.family = Some(*found.ok_or_else(|| {
+                    format!("there is no family `{value}`; there are {:?}", Family::ALL)
+                })?);
+            }
             _ => return Err(format!("`{word}` is not known")),
         }
     }
-    Ok(Wish { campaign, trace, about })
+    let drawn =
+        |family: Family| campaign.about.iter().all(|about| about.families().contains(&family));
+    match campaign.family {
+        Some(family) if !drawn(family) => {
+            Err(format!("the family `{family:?}` is not drawn for this subject"))
+        }
+        _ => Ok((campaign, trace)),
+    }
 }
 
-fn named<T: Copy + Debug>(what: &str, all: &[T], name: &str) -> Result<T, String> {
-    let found = all.iter().find(|one| format!("{one:?}") == name).copied();
-    found.ok_or_else(|| format!("there is no {what} `{name}`; there are {all:?}"))
-}
-
-/// Tells how the worlds went; `plan` draws one of them again.
-fn conclude<P: Seedling + Debug>(outcome: &Outcome, plan: impl Fn(u64) -> P) -> ExitCode {
+/// Tells how the worlds went.
+fn conclude(campaign: &Campaign, outcome: &Outcome) -> ExitCode {
     for seed in &outcome.unsteady {
         println!("seed {seed} did not give the same twice");
     }
     if let Some((seed, violation)) = &outcome.found {
         println!("seed {seed}: {violation}");
-        show(&shrink(&plan(*seed), violation.rule));
+        show(&shrink(&campaign.plan(*seed), violation.rule));
     }
     println!("{outcome}");
     if outcome.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Prints a world's plan and history.
-fn show<P: Seedling + Debug>(plan: &P) -> ExitCode {
+fn show(plan: &Plan) -> ExitCode {
     println!("{plan:#?}");
-    tell(&plan.run(true))
-}
-
-fn tell(ending: &Ending) -> ExitCode {
+    let ending = world::run(plan, true);
     for (at, line) in &ending.history {
         println!("{:>12.6} {line}", at.as_secs_f64());
     }

@@ -1,22 +1,22 @@
-//! One look at everything at once.
+//! One look at everything at once: the guards, the waiters, the store's own record of changes, and what it has lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fencelock::Claim;
 use fencelock::driver::record::Holder;
 use fencelock::port::limits::{GRANT_TTL, OPEN_FOR};
 use fencelock::port::{Kind, Mode, Runtime};
+use fencelock::{Claim, Token};
 
-use super::book::{Book, Live, Watched};
+use super::state::{Doomed, Live, State, Watched};
 use super::{Checker, Rule};
-use crate::plan::Plan;
-use crate::server::{Server, lives};
+use crate::plan::{Plan, Subject};
+use crate::server::{Change, Fact, Server, lives};
 
 /// Room for the time that steps at one instant take in no time at all.
-pub(super) const SLACK: Duration = Duration::from_millis(50);
+const SLACK: Duration = Duration::from_millis(50);
 /// No ticket rests longer between two looks, and no attempt between two tries.
-pub(super) const LONGEST_REST: Duration = Duration::from_millis(1020);
+const LONGEST_REST: Duration = Duration::from_millis(1020);
 
 /// How long a close may take.
 const CLOSING: Duration = Duration::from_millis(2100);
@@ -39,20 +39,21 @@ impl Checker {
     /// Looks at every guard, every waiter and everything on the store.
     pub fn audit(&self) {
         let now = self.now();
-        let mut book = self.book();
-        self.read_facts(&mut book);
-        self.look_at_guards(&mut book, now);
-        self.look_at_waiters(&mut book, now);
-        self.look_for_untold(&mut book, now);
-        book.look_at_closed(now);
-        self.look_for_ghosts(&mut book, now);
+        let mut state = self.state();
+        self.read_facts(&mut state);
+        self.look_at_guards(&mut state, now);
+        self.look_at_waiters(&mut state, now);
+        self.look_for_untold(&mut state, now);
+        state.look_at_closed(now);
+        self.look_for_ghosts(&mut state, now);
+        self.look_at_cells(&mut state, now);
     }
 
-    fn look_at_guards(&self, book: &mut Book, now: Duration) {
+    fn look_at_guards(&self, state: &mut State, now: Duration) {
         let mut found = Vec::new();
-        let mut holders: Vec<Vec<&Live>> = vec![Vec::new(); book.locks.len()];
-        for live in book.live.values_mut() {
-            let client = &book.clients[live.client];
+        let mut holders: Vec<Vec<&Live>> = vec![Vec::new(); state.locks.len()];
+        for live in state.live.values_mut() {
+            let client = &state.clients[live.client];
             let name =
                 format!("client {}, lock {}, {}", live.client, live.lock, live.claim.token());
             if !live.claim.is_held() {
@@ -64,16 +65,15 @@ impl Checker {
                 }
                 let least = self.shortest.get(&(live.client, live.lock));
                 let least = least.map_or(live.act.ttl, |least| live.act.ttl.min(*least));
-                let prompt = book.prompt && book.round_trip * 4 < least.min(GRANT_TTL);
+                let prompt = state.prompt && state.round_trip * 4 < least.min(GRANT_TTL);
                 // A session that was not kept alive takes all leases with it, also those that began later.
                 let lease = self.rules.sessions.unwrap_or_else(|| live.act.longest_lease());
                 let healthy = prompt && client.works() && client.unhealthy + lease < now;
                 // The longest it may be held is counted from its grant, which the guard's coming out follows.
                 let held_for = client.node.now().since(live.since);
-                let capped = live
-                    .act
-                    .max_hold
-                    .is_some_and(|most| held_for + book.round_trip + client.timeout + SLACK > most);
+                let capped = live.act.max_hold.is_some_and(|most| {
+                    held_for + state.round_trip + client.timeout + SLACK > most
+                });
                 let renewed = live.act.renew && !capped && !live.act.extends();
                 let innocent = self.rules.calm() || (healthy && renewed && self.rules.faithful());
                 if live.unheld.is_none() && innocent {
@@ -102,7 +102,7 @@ impl Checker {
             if !self.rules.faithful() {
                 continue;
             }
-            let key = book.locks[live.lock].key.as_ref().expect("every lock has a key");
+            let key = state.locks[live.lock].key.as_ref().expect("every lock has a key");
             let channel = &client.channel;
             let backed = self.stores.back(key, now, |holder, network| {
                 let of = network.store(|store| store.client_of(holder.owner).cloned());
@@ -130,17 +130,17 @@ impl Checker {
             }
         }
         for (rule, detail) in found {
-            book.violated(now, rule, detail);
+            state.violated(now, rule, detail);
         }
     }
 
     /// A lock that is free may not stay so for long while somebody waits who can be reached.
-    fn look_at_waiters(&self, book: &mut Book, now: Duration) {
+    fn look_at_waiters(&self, state: &mut State, now: Duration) {
         // A lock that was left open to a head that is gone stands open for a while.
-        let open = if self.rules.fair || book.pushes { Duration::ZERO } else { OPEN_FOR };
-        let bound = book.longest_sleep() + open;
+        let open = if self.rules.fair || state.pushes { Duration::ZERO } else { OPEN_FOR };
+        let bound = state.longest_sleep() + open;
         let mut found = Vec::new();
-        for (number, lock) in book.locks.iter_mut().enumerate() {
+        for (number, lock) in state.locks.iter_mut().enumerate() {
             let key = lock.key.as_ref().expect("every lock has a key");
             if !self.stores.are_free(key, now) {
                 lock.free = None;
@@ -151,40 +151,41 @@ impl Checker {
                 lock.free = Some((now, lock.grants));
                 continue;
             }
-            let waiting = book.pending.values_mut().filter(|one| one.lock == number && one.waits);
+            let waiting = state.pending.values_mut().filter(|one| one.lock == number && one.waits);
             for one in waiting {
                 // Behind a guard of its own client, which has yet to learn that the store gave it up.
                 let behind = |live: &Live| (live.client, live.lock) == (one.client, number);
-                if book.live.values().any(|live| behind(live) && live.claim.is_held()) {
+                if state.live.values().any(|live| behind(live) && live.claim.is_held()) {
                     one.since = now;
                     continue;
                 }
-                let client = &book.clients[one.client];
+                let client = &state.clients[one.client];
                 let since = since.max(one.since).max(client.disturbed);
-                if book.prompt && client.works() && now > since + bound {
+                if state.prompt && client.works() && now > since + bound {
                     found.push((Rule::Starved, format!("client {}, lock {number}", one.client)));
                     lock.free = None;
                 }
             }
         }
         for (rule, detail) in found {
-            book.violated(now, rule, detail);
+            state.violated(now, rule, detail);
         }
     }
 
     /// Checks that no hold or place that a client has given up stays on the store for longer than a message takes.
-    fn look_for_ghosts(&self, book: &mut Book, now: Duration) {
-        if !book.prompt {
+    fn look_for_ghosts(&self, state: &mut State, now: Duration) {
+        // A run that was given up is marked before its lock is freed, for as long as that takes.
+        if !state.prompt || self.plan.subject == Subject::Jobs {
             return;
         }
         // On a quorum a vote may have been lost last, and what a node did not confirm is repeated.
         // An entry is removed once its making was answered.
         let ways = if self.stores.vote() || self.rules.sessions.is_some() { 6 } else { 1 };
-        let reach = (book.round_trip / 2) * ways + Duration::from_millis(1) * ways * ways;
+        let reach = (state.round_trip / 2) * ways + Duration::from_millis(1) * ways * ways;
         let mut found = Vec::new();
         let mut look = |store: &mut Server| {
             for (key, record) in store.records() {
-                let Some(lock) = book.locks.iter().position(|lock| lock.key.as_ref() == Some(key))
+                let Some(lock) = state.locks.iter().position(|lock| lock.key.as_ref() == Some(key))
                 else {
                     continue;
                 };
@@ -194,11 +195,11 @@ impl Checker {
                 let waits = waits.map(|ticket| ("waits", ticket.owner));
                 for (what, owner) in owners.chain(waits) {
                     let Some(channel) = store.client_of(owner) else { continue };
-                    let mut clients = book.clients.iter();
+                    let mut clients = state.clients.iter();
                     let Some(client) = clients.position(|client| client.channel == *channel) else {
                         continue;
                     };
-                    let watched = &book.clients[client];
+                    let watched = &state.clients[client];
                     let (busy, since) = watched.idle[lock];
                     let since = since.max(watched.disturbed);
                     if busy == 0 && watched.works() && now > since + reach {
@@ -210,12 +211,158 @@ impl Checker {
         };
         self.stores.healthy(now).for_each(|network| network.store(&mut look));
         if let Some(detail) = found.pop() {
-            book.violated(now, Rule::Ghost, detail);
+            state.violated(now, Rule::Ghost, detail);
+        }
+    }
+
+    /// Reads what has happened on the store since the last time.
+    pub(super) fn read_facts(&self, state: &mut State) {
+        if self.stores.vote() {
+            // The nodes of a quorum have no queues, and tokens of their own.
+            return;
+        }
+        let seen = state.facts_read;
+        let news: Vec<Fact> = self.stores.first().store(|store| store.facts()[seen..].to_vec());
+        state.facts_read += news.len();
+        for fact in news {
+            self.judge(state, &fact);
+        }
+    }
+
+    fn judge(&self, state: &mut State, fact: &Fact) {
+        let Some(lock) = state.locks.iter().position(|lock| lock.key.as_ref() == Some(&fact.lock))
+        else {
+            return;
+        };
+        match &fact.change {
+            Change::Granted { token, queued, passed, dead } => {
+                state.figures.hand_overs += u64::from(*queued);
+                if *dead {
+                    state.violated(
+                        fact.at,
+                        Rule::DeadGrantee,
+                        format!("{:?} of lock {lock}", fact.owner),
+                    );
+                }
+                if *passed > 0 && self.rules.fair {
+                    let detail = format!("{:?} of lock {lock} went past {passed}", fact.owner);
+                    state.violated(fact.at, Rule::Unfair, detail);
+                }
+                let newest = state.locks[lock].granted;
+                if *token <= newest && !self.rules.forgets_tokens {
+                    let detail = format!("lock {lock} was granted {token} after {newest}");
+                    state.violated(fact.at, Rule::TokenFell, detail);
+                }
+                state.locks[lock].granted = Token::max(*token, newest);
+                state.locks[lock].grants += 1;
+            }
+            Change::Unserved if self.rules.fair => {
+                state.violated(fact.at, Rule::Unserved, format!("{:?} of lock {lock}", fact.owner));
+            }
+            Change::Ended => {
+                let of = self.stores.first().store(|store| store.client_of(fact.owner).cloned());
+                let client = state.clients.iter_mut().find(|one| of.as_ref() == Some(&one.channel));
+                if let Some(client) = client {
+                    client.ended[lock] = fact.at;
+                }
+            }
+            Change::Queued { .. } | Change::Dropped | Change::Unserved => {}
+        }
+    }
+
+    /// The store broke its word until now, and clients suffer from it until `until`: leases may be left over, or missing.
+    pub fn unsettle_all(&self, until: Duration) {
+        for watched in &mut self.state().clients {
+            watched.disturbed = watched.disturbed.max(until);
+            watched.unhealthy = watched.unhealthy.max(until);
+        }
+    }
+
+    /// The store has lost something: whoever renews what is gone has to notice with the next renewal.
+    pub fn forsaken(&self) {
+        if self.stores.vote() {
+            return;
+        }
+        let now = self.now();
+        let network = self.stores.first();
+        let mut state = self.state();
+        let State { live, clients, locks, round_trip, prompt, .. } = &mut *state;
+        for live in live.values_mut() {
+            let client = &clients[live.client];
+            let key = locks[live.lock].key.as_ref().expect("every lock has a key");
+            let holders = network.holders(key).into_iter().map(|holder| holder.owner);
+            // A ticket that is back in the queue may be served once more, as the same hold.
+            let kept = network.store(|store| {
+                let tickets = store.records().get(key).map(|record| &record.tickets);
+                let waiting = tickets.into_iter().flatten().map(|ticket| ticket.owner);
+                holders.chain(waiting).any(|owner| store.client_of(owner) == Some(&client.channel))
+            });
+            // What is capped says little of the lease behind it.
+            let renewed = live.act.renew && live.act.max_hold.is_none();
+            let works = *prompt && !client.crashed && client.kept < now;
+            if kept {
+                live.doomed = None;
+            } else if renewed && works && live.claim.is_held() {
+                // A third of the lease, what may be under way already, the answer.
+                let lease = live.claim.remaining().max(live.act.longest_lease());
+                let slack = *round_trip * 2 + Duration::from_millis(20);
+                live.doomed.get_or_insert(Doomed { at: now, lease, slack });
+            }
+        }
+    }
+
+    /// A client that waits for a lock, and holds it on the store, learns of it in time.
+    fn look_for_untold(&self, state: &mut State, now: Duration) {
+        if !self.rules.faithful() || !self.rules.swift || self.stores.vote() || !state.prompt {
+            return;
+        }
+        // An entry whose turn it is looks, and draws a token, before it holds.
+        let looks = if self.rules.sessions.is_some() { 4 } else { 0 };
+        let bound = state.longest_sleep() + state.round_trip * looks;
+        let mut found = Vec::new();
+        let network = self.stores.first();
+        for lock in 0..state.locks.len() {
+            let key = state.locks[lock].key.as_ref().expect("every lock has a key");
+            let holders = network.holders(key);
+            for (client, watched) in state.clients.iter().enumerate() {
+                let own = holders.iter().map(|holder| holder.owner).find(|owner| {
+                    network.store(|store| store.client_of(*owner) == Some(&watched.channel))
+                });
+                let here = |of: (usize, usize)| of == (client, lock);
+                let shown = state.live.values().any(|live| here((live.client, live.lock)));
+                let asked = state.pending.values().filter(|one| here((one.client, one.lock)));
+                // Of two locks taken as one, the first is held while the other is waited for.
+                let wait = asked.clone().all(|one| one.waits);
+                let first = asked.map(|one| one.since).min();
+                let (Some(owner), Some(asked), false, true) = (own, first, shown, wait) else {
+                    state.unclaimed.remove(&(client, lock));
+                    continue;
+                };
+                let unclaimed = state.unclaimed.entry((client, lock)).or_insert((owner, now));
+                if unclaimed.0 != owner {
+                    *unclaimed = (owner, now);
+                }
+                let since = unclaimed.1.max(asked).max(watched.disturbed);
+                if watched.works() && now > since + bound {
+                    unclaimed.1 = now;
+                    found.push(format!("client {client} holds lock {lock} since {since:?}"));
+                }
+            }
+        }
+        for detail in found {
+            state.violated(now, Rule::Untold, detail);
         }
     }
 }
 
-impl Book {
+impl State {
+    /// How long a waiter may go without what the store has for it: as long as messages take, and where a push may be lost,
+    /// until its ticket is looked at again.
+    fn longest_sleep(&self) -> Duration {
+        let rest = if self.pushes { Duration::ZERO } else { LONGEST_REST };
+        rest + self.round_trip * 2 + SLACK
+    }
+
     /// Checks that everybody who waits in a closed client learns of the close in time.
     fn look_at_closed(&mut self, now: Duration) {
         let mut found = Vec::new();

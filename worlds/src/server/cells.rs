@@ -1,4 +1,4 @@
-//! The cells of the simulated store, and a diary of every change of them.
+//! The cells of the simulated store, and a log of every change of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use fencelock::port::{Cell, CellKey, Change, Look, OwnerId, Swap};
 
 /// A change that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct CellChange {
     /// When, in true time.
     pub at: Duration,
     /// When, on the store's clock.
@@ -27,32 +27,33 @@ pub struct Changed {
     pub tokens: Vec<u64>,
 }
 
-/// The lock that a run of this job holds.
-pub fn lock_of_job(name: &str) -> String {
-    format!("fencelock:job:{name}")
-}
-
-/// All cells. The diary forgets nothing, whatever the store loses.
+/// All cells. The log forgets nothing, whatever the store loses.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub(super) struct CellTable {
     records: BTreeMap<CellKey, CellRecord>,
     snapshot: BTreeMap<CellKey, CellRecord>,
-    diary: Vec<Changed>,
+    log: Vec<CellChange>,
 }
 
-impl Shelf {
+impl CellTable {
     /// Reads the cell of `key` as it is at `now`.
-    pub fn look(&self, key: &CellKey, now: u64) -> Look {
+    pub(super) fn look(&self, key: &CellKey, now: u64) -> Look {
         cell::look(self.records.get(key), now)
     }
 
     /// Carries a change out, or not.
-    pub fn swap(&mut self, change: &Change, now: u64, at: Duration, tokens: Vec<u64>) -> Swap {
+    pub(super) fn swap(
+        &mut self,
+        change: &Change,
+        now: u64,
+        at: Duration,
+        tokens: Vec<u64>,
+    ) -> Swap {
         let mut record = self.records.remove(&change.key);
         let before = cell::look(record.as_ref(), now).cell;
         let swap = cell::swap(&mut record, change, now);
         if let Swap::Done { version, .. } = swap {
-            self.diary.push(Changed {
+            self.log.push(CellChange {
                 at,
                 clock: now,
                 key: change.key.clone(),
@@ -68,22 +69,22 @@ impl Shelf {
     }
 
     /// Everything that was changed, in order.
-    pub fn diary(&self) -> &[Changed] {
-        &self.diary
+    pub(super) fn log(&self) -> &[CellChange] {
+        &self.log
     }
 
     /// Remembers the present data.
-    pub fn snapshot(&mut self) {
+    pub(super) fn snapshot(&mut self) {
         self.snapshot = self.records.clone();
     }
 
     /// Goes back to the data of the last snapshot.
-    pub fn restore(&mut self) {
+    pub(super) fn restore(&mut self) {
         self.records = self.snapshot.clone();
     }
 
     /// Loses all data.
-    pub fn wipe(&mut self) {
+    pub(super) fn wipe(&mut self) {
         self.records.clear();
     }
 }

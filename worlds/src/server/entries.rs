@@ -17,8 +17,8 @@ const FAR: u64 = u64::MAX / 4;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Entries {
-    pub(super) model: QueueModel,
+pub(crate) struct Entries {
+    pub(crate) model: QueueModel,
     owners: BTreeMap<Rank, OwnerId>,
     clients: BTreeMap<OwnerId, Arc<str>>,
     sessions: BTreeMap<SessionId, (Arc<str>, QueueSink)>,
@@ -32,22 +32,22 @@ impl std::fmt::Debug for Entries {
 
 impl Entries {
     /// Notes where the notices of a session go.
-    pub(super) fn opened(&mut self, id: SessionId, channel: Arc<str>, sink: QueueSink) {
+    pub(crate) fn opened(&mut self, id: SessionId, channel: Arc<str>, sink: QueueSink) {
         self.sessions.insert(id, (channel, sink));
     }
 
     /// The client of a session, and where it hears of it.
-    pub(super) fn listener(&self, id: SessionId) -> Option<(Arc<str>, QueueSink)> {
+    pub(crate) fn listener(&self, id: SessionId) -> Option<(Arc<str>, QueueSink)> {
         self.sessions.get(&id).cloned()
     }
 
     /// The client that made an entry.
-    pub(super) fn client_of(&self, owner: OwnerId) -> Option<&Arc<str>> {
+    pub(crate) fn client_of(&self, owner: OwnerId) -> Option<&Arc<str>> {
         self.clients.get(&owner)
     }
 
     /// Makes an entry.
-    pub(super) fn join(
+    pub(crate) fn join(
         &mut self,
         of: SessionId,
         lock: &LockKey,
@@ -63,12 +63,12 @@ impl Entries {
     }
 
     /// Takes the notices to send, each with the session it goes to.
-    pub(super) fn told(&mut self) -> Vec<(SessionId, QueueNotice)> {
+    pub(crate) fn told(&mut self) -> Vec<(SessionId, QueueNotice)> {
         self.model.told()
     }
 
     /// The holders and the waiters of each lock.
-    pub(super) fn records(&self, now: Instant) -> BTreeMap<LockKey, Record> {
+    pub(crate) fn records(&self, now: Instant) -> BTreeMap<LockKey, Record> {
         let record = |lock: LockKey| {
             let record = self.record(&self.model.list(&lock, now));
             (lock, record)

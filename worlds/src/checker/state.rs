@@ -8,11 +8,12 @@ use fencelock::port::{Instant, LockKey, Mode, OwnerId};
 use fencelock::{Claim, Token};
 use fencelock_sim::SimNode;
 
+use super::cells::Operations;
 use super::violation::{Figures, Rule, Violation};
 use crate::plan::Act;
 
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct State {
     pub(super) live: BTreeMap<u64, Live>,
     pub(super) pending: BTreeMap<u64, Pending>,
     pub(super) numbers: u64,
@@ -25,6 +26,7 @@ pub(super) struct Book {
     /// The token of the last guard of a client's scope, by client and lock, and when the last of them was gone.
     pub(super) entered: BTreeMap<(usize, usize), (Token, Option<Duration>)>,
     pub(super) facts_read: usize,
+    pub(super) operations: Operations,
     /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
     pub(super) prompt: bool,
     /// Whether nothing fails and every push arrives, so that nobody waits longer than messages take.
@@ -144,7 +146,7 @@ impl Shared {
     }
 }
 
-impl Book {
+impl State {
     /// Whether a guard of a scope shows the hold that the scope's last one showed. Whoever is on the way in keeps it, and
     /// has it at the very moment at which nobody asks any more.
     pub(super) fn enters_again(
