@@ -8,9 +8,11 @@ use fencelock::driver::memory::Memory;
 use fencelock::facade::{Completion, Facade, Form, Granted, JobTimes, Operation, Pump, Wake};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
-use fencelock::{Client, Code};
+use fencelock::{Client, Code, Status};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+const HOUR: Duration = Duration::from_hours(1);
 
 fn every(millis: f64) -> JobTimes {
     JobTimes { period: Some(millis), ..JobTimes::default() }
@@ -353,4 +355,53 @@ async fn what_is_given_up_before_it_is_set_off_leaves_nothing() {
     tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
         .await
         .expect("what a pump had not set off ends with it");
+}
+
+#[tokio::test]
+async fn a_run_whose_end_nobody_stays_for_has_ended_as_was_said() {
+    for (turns, succeeded) in (0..8).zip([true, false].into_iter().cycle()) {
+        let mut host = Host::over(&Memory::new()).await;
+        let start = Operation::StartJob {
+            name: "nightly".into(),
+            times: every(3_600_000.0),
+            at: None,
+            options: serde_json::Map::default(),
+        };
+        host.submit(start);
+        let run = granted(&host.completions(1).await[0]).unwrap();
+        let end = host.submit(Operation::EndJob { guard: run.guard, succeeded });
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        host.pump.forget(end);
+        let job = host.facade.client().job("nightly", HOUR);
+        let ended = async {
+            loop {
+                let status = job.inspect().await.unwrap().unwrap().status;
+                if status != Status::InProgress {
+                    return status;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let ended = tokio::time::timeout(Duration::from_secs(10), ended).await.expect("it ends");
+        let said = if succeeded { Status::Succeeded } else { Status::Failed };
+        assert_eq!(ended, said, "after {turns} turns");
+    }
+}
+
+#[tokio::test]
+async fn a_run_ends_at_the_call() {
+    let runtime = Arc::new(TokioRuntime::current().unwrap());
+    let store = Memory::new().store(runtime.clone());
+    let client = Client::builder().runtime(runtime).store(store).await.unwrap();
+    let job = client.job("nightly", HOUR);
+    let run = job.start().await.unwrap().expect("nobody ran it");
+    drop(run.succeed());
+    let ended = async {
+        while job.inspect().await.unwrap().unwrap().status != Status::Succeeded {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), ended).await.expect("it is marked");
 }

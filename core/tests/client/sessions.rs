@@ -1,5 +1,4 @@
 //! A store whose sessions may have one lock each: to give one back gives back all that its session has. In virtual time.
-#![cfg(feature = "test-hooks")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

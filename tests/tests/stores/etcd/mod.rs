@@ -1,7 +1,6 @@
 //! etcd as programs use it, and its faults.
 
 mod cells;
-mod clauses;
 mod cluster;
 mod faults;
 mod libraries;

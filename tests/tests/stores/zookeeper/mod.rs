@@ -1,7 +1,6 @@
 //! ZooKeeper as programs use it, and its faults.
 
 mod cells;
-mod clauses;
 mod curator;
 mod ensemble;
 mod faults;

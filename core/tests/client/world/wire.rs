@@ -1,4 +1,4 @@
-//! A line to a store that can be tampered with.
+//! A wire to a store that can be tampered with.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

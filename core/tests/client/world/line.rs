@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fencelock::driver::queue::MemoryQueueStore;
 use fencelock::port::{
     BoxFuture, Capabilities, Entry, EntryView, Failure, Joined, LockKey, OwnerId, QueueSink,
     QueueStore, Rank, RuntimeHandle, SessionId, Standing,
@@ -22,20 +23,11 @@ pub(crate) enum Call {
     End,
 }
 
-/// All of them.
-pub(crate) const CALLS: &[Call] =
-    &[Call::Open, Call::Beat, Call::Join, Call::Watch, Call::Leave, Call::List, Call::End];
-
-pub(crate) struct Line<S> {
-    store: Arc<S>,
+#[derive(Clone)]
+pub(crate) struct Line {
+    store: Arc<MemoryQueueStore>,
     node: RuntimeHandle,
     ways: Arc<Mutex<Ways>>,
-}
-
-impl<S> Clone for Line<S> {
-    fn clone(&self) -> Self {
-        Self { store: self.store.clone(), node: self.node.clone(), ways: self.ways.clone() }
-    }
 }
 
 #[derive(Default)]
@@ -58,8 +50,8 @@ struct Ways {
 /// After this long a call without an answer fails.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(100);
 
-impl<S: QueueStore> Line<S> {
-    pub(crate) fn of(store: S, node: RuntimeHandle) -> Self {
+impl Line {
+    pub(crate) fn of(store: MemoryQueueStore, node: RuntimeHandle) -> Self {
         Self { store: Arc::new(store), node, ways: Arc::default() }
     }
 
@@ -102,7 +94,9 @@ impl<S: QueueStore> Line<S> {
     async fn pass<T: Send + 'static>(
         &self,
         call: Call,
-        work: impl FnOnce(Arc<S>) -> BoxFuture<'static, Result<T, Failure>> + Send + 'static,
+        work: impl FnOnce(Arc<MemoryQueueStore>) -> BoxFuture<'static, Result<T, Failure>>
+        + Send
+        + 'static,
     ) -> Result<T, Failure> {
         let line = self.clone();
         let (sender, answer) = futures_channel::oneshot::channel();
@@ -137,7 +131,7 @@ fn unanswered_call() -> Failure {
     Failure::unknown(Error::new(Code::Unavailable, "the store does not answer"))
 }
 
-impl<S: QueueStore> QueueStore for Line<S> {
+impl QueueStore for Line {
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
@@ -149,7 +143,7 @@ impl<S: QueueStore> QueueStore for Line<S> {
                 sink(notice);
             }
         });
-        let open = move |store: Arc<S>| -> BoxFuture<'static, _> {
+        let open = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.open(ttl, heard).await.map_err(Failure::unknown) })
         };
         let opened = self.pass(Call::Open, open).await.map_err(|failure| failure.error);
@@ -170,7 +164,7 @@ impl<S: QueueStore> QueueStore for Line<S> {
         entry: &Entry,
     ) -> Result<Option<Joined>, Failure> {
         let (lock, entry) = (lock.clone(), entry.clone());
-        let join = move |store: Arc<S>| -> BoxFuture<'static, _> {
+        let join = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.join(of, &lock, &entry).await })
         };
         self.pass(Call::Join, join).await
@@ -183,7 +177,7 @@ impl<S: QueueStore> QueueStore for Line<S> {
         known: &[Standing],
     ) -> Result<Vec<Rank>, Failure> {
         let (lock, known) = (lock.clone(), known.to_vec());
-        let watch = move |store: Arc<S>| -> BoxFuture<'static, _> {
+        let watch = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.watch(of, &lock, &known).await })
         };
         self.pass(Call::Watch, watch).await
@@ -197,7 +191,7 @@ impl<S: QueueStore> QueueStore for Line<S> {
         at: Option<&Rank>,
     ) -> Result<bool, Failure> {
         let (lock, at) = (lock.clone(), at.cloned());
-        let leave = move |store: Arc<S>| -> BoxFuture<'static, _> {
+        let leave = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.leave(of, &lock, owner, at.as_ref()).await })
         };
         self.pass(Call::Leave, leave).await
@@ -205,14 +199,14 @@ impl<S: QueueStore> QueueStore for Line<S> {
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
         let lock = lock.clone();
-        let list = move |store: Arc<S>| -> BoxFuture<'static, _> {
+        let list = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.list(&lock).await.map_err(Failure::refused) })
         };
         self.pass(Call::List, list).await.map_err(|failure| failure.error)
     }
 
     async fn end(&self, of: SessionId) -> Result<(), Failure> {
-        let end = move |store: Arc<S>| -> BoxFuture<'static, _> {
+        let end = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.end(of).await })
         };
         self.pass(Call::End, end).await
