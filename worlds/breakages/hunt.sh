@@ -5,6 +5,8 @@
 # each breakage in a process of its own: what catches it must pass as it stands, and fail with the breakage.
 set -euo pipefail
 export LC_ALL=C
+# As many orders of threads and of events as the full length tries.
+export FENCELOCK_FULL=1
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

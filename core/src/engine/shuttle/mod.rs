@@ -42,14 +42,20 @@ fn end_tasks() {
     }
 }
 
+/// So many orders in the full length, a quarter of them in the first.
+fn length(orders: usize) -> usize {
+    let full = std::env::var("FENCELOCK_FULL").is_ok_and(|full| full == "1");
+    if full { orders } else { orders / 4 }
+}
+
 /// Tries `world` in so many orders of its threads, by chance.
 fn check_random(world: impl Fn() + Send + Sync + 'static, orders: usize) {
-    ::shuttle::check_random(searched(world), orders);
+    ::shuttle::check_random(searched(world), length(orders));
 }
 
 /// By priorities that change so many times.
 fn check_pct(world: impl Fn() + Send + Sync + 'static, orders: usize, changes: usize) {
-    ::shuttle::check_pct(searched(world), orders, changes);
+    ::shuttle::check_pct(searched(world), length(orders), changes);
 }
 
 /// A world whose mutexes are points of the search.
