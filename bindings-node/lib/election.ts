@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { Guard, type Granted, type Released } from './guard.js';
+import { Guard, type Granted } from './guard.js';
 import type { AcquireOptions } from './lock.js';
 import { optionsForCore } from './names.js';
 import { infoOf, type Info } from './state.js';
@@ -10,14 +10,6 @@ export interface Leader {
   readonly token: number | null;
   /** The information it gave about itself. */
   readonly info: Info;
-}
-
-/** The guard of a leader. */
-export class Leadership extends Guard {
-  /** Gives the leadership up; the next candidate leads. The same as {@link Guard.release}. */
-  resign(): Promise<Released> {
-    return this.release();
-  }
 }
 
 /** A leader as the core reports it. */
@@ -34,8 +26,8 @@ const toldOf = new WeakMap<Leader, Told>();
  *
  * @example
  * ```ts
- * await using leadership = await client.election('scheduler', { label: 'node-1' }).campaign();
- * await schedule(leadership.token, leadership.signal);
+ * await using guard = await client.election('scheduler', { label: 'node-1' }).campaign();
+ * await schedule(guard.token, guard.signal);
  * ```
  */
 export class Election {
@@ -52,19 +44,19 @@ export class Election {
   }
 
   /**
-   * Waits until this candidate leads, for ever or as long as the option `wait` says.
+   * Waits until this candidate leads, for ever or as long as the option `wait` says. To release the guard is to resign.
    *
    * @throws {LockTimeoutError} if the wait has ended before
    * @throws the signal's reason if that aborts
    */
-  async campaign(options?: AcquireOptions): Promise<Leadership> {
-    return this.#leadership(await this.#ask<Granted>('campaign', options));
+  async campaign(options?: AcquireOptions): Promise<Guard> {
+    return this.#guard(await this.#ask<Granted>('campaign', options));
   }
 
   /** Leads if nobody else does or stands for it; null otherwise. */
-  async tryCampaign(options?: AcquireOptions): Promise<Leadership | null> {
+  async tryCampaign(options?: AcquireOptions): Promise<Guard | null> {
     const granted = await this.#ask<Granted | null>('try_campaign', options);
-    return granted && this.#leadership(granted);
+    return granted && this.#guard(granted);
   }
 
   /** The present leader; null if nobody leads. */
@@ -96,8 +88,8 @@ export class Election {
     return this.#connection.perform<T>({ op, name: this.name, options }, signal);
   }
 
-  #leadership(granted: Granted): Leadership {
-    return new Leadership(this.#connection, granted, this.name).begin();
+  #guard(granted: Granted): Guard {
+    return new Guard(this.#connection, granted, this.name).begin();
   }
 }
 

@@ -26,7 +26,7 @@ export interface Granted {
 }
 
 /**
- * The local proof that a lock is held. It knows its deadline, counted from before the request that won the lock was sent, on
+ * The local proof that a lock, or several as one, or an office is held. It knows its deadline, counted from before the request that won the lock was sent, on
  * a clock that runs through suspend; it stops claiming to be held before the store may give the lock to another.
  *
  * @example
@@ -40,6 +40,7 @@ export class Guard implements AsyncDisposable {
   readonly #number: number;
   readonly #name: string;
   readonly #token: number;
+  readonly #tokens: ReadonlyMap<string, number>;
   #loss: Loss | undefined;
   #released = false;
   /** Whether somebody has been told that it is lost, or listens for that. */
@@ -51,6 +52,7 @@ export class Guard implements AsyncDisposable {
     this.#connection = connection;
     this.#number = granted.guard;
     this.#token = granted.token;
+    this.#tokens = new Map(Object.entries(granted.tokens ?? { [name]: granted.token }));
     this.#name = name;
     this.#remains = { connection, number: granted.guard, name, lost: false };
     mind(this, this.#remains);
@@ -71,7 +73,7 @@ export class Guard implements AsyncDisposable {
     return `${this.constructor.name} { name: '${this.#name}', token: ${this.#token} }`;
   }
 
-  /** The lock's name. */
+  /** The lock's name; of several as one, the first in their order. */
   get name(): string {
     this.use();
     return this.#name;
@@ -79,11 +81,17 @@ export class Guard implements AsyncDisposable {
 
   /**
    * The fencing token: larger than that of every earlier grant of this name (readers that enter a quorum at once may share one).
-   * Hand it to the resource with every write.
+   * Hand it to the resource with every write. Of several locks as one, that of the first in the order of the names.
    */
   get token(): number {
     this.use();
     return this.#token;
+  }
+
+  /** The fencing token of each lock, by its name: of several as one, each resource is handed its own. */
+  get tokens(): ReadonlyMap<string, number> {
+    this.use();
+    return this.#tokens;
   }
 
   /** Whether the lock may be relied on at this very moment: the clock is looked at with every call. */
@@ -215,35 +223,11 @@ export class Guard implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#released) return;
     const told = this.#told;
-    if ((await this.dispose()) === 'already_lost' && !told) {
+    if ((await this.release()) === 'already_lost' && !told) {
       const message =
         `the lock "${this.#name}" was lost before \`await using\` released it; what was done last was not protected. ` +
         'Look at `guard.signal` or `guard.check()`, or use `lock.using()`, which rejects then';
       warn(message, 'FENCELOCK_LOST');
     }
-  }
-
-  /** @internal */
-  protected dispose(): Promise<Released> {
-    return this.release();
-  }
-}
-
-/** The local proof that several locks are held. `name` and `token` are those of the first in the order of the names. */
-export class AllGuard extends Guard {
-  readonly #tokens: ReadonlyMap<string, number>;
-
-  /** @internal */
-  constructor(connection: Connection, granted: Granted) {
-    const tokens = new Map(Object.entries(granted.tokens ?? {}));
-    const first = [...tokens].find(([, token]) => token === granted.token);
-    super(connection, granted, first?.[0] ?? '');
-    this.#tokens = tokens;
-  }
-
-  /** The fencing token of each lock, by its name: each resource is handed its own. */
-  get tokens(): ReadonlyMap<string, number> {
-    this.use();
-    return this.#tokens;
   }
 }

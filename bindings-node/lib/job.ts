@@ -73,7 +73,10 @@ export interface UsingOptions extends StartOptions {
   skipped?: (skipped: Skipped) => void;
 }
 
-/** A run of a job. One that is disposed of, or collected, without having been told its end counts as failed. */
+/**
+ * A run of a job: a guard that ends with how it went. One that is released, disposed of or collected without having been told its end
+ * counts as failed.
+ */
 export class Run extends Guard {
   readonly #instant: number;
 
@@ -91,32 +94,14 @@ export class Run extends Guard {
 
   /** Marks the run as succeeded, and tells how that went. `already_lost`: it counted as dead before. */
   succeed(): Promise<Released> {
-    return this.#end(true);
+    const { connection } = this;
+    const text = JSON.stringify({ op: 'release', guard: this.number, succeeded: true });
+    return this.giveBack((door) => door.submit(connection.number, text));
   }
 
   /** Marks the run as failed. */
   fail(): Promise<Released> {
-    return this.#end(false);
-  }
-
-  /**
-   * A run is not released: say how it ended. It is always refused.
-   *
-   * @throws {FencelockError} with code `invalid`; `not_held` if its end was told before
-   */
-  override release(): Promise<never> {
-    return this.connection.perform({ op: 'release', guard: this.number });
-  }
-
-  /** @internal */
-  protected override dispose(): Promise<Released> {
-    return this.fail();
-  }
-
-  #end(succeeded: boolean): Promise<Released> {
-    const { connection } = this;
-    const text = JSON.stringify({ op: 'end_job', guard: this.number, succeeded });
-    return this.giveBack((door) => door.submit(connection.number, text));
+    return this.release();
   }
 }
 

@@ -1,6 +1,6 @@
 import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
-import { AllGuard, Guard, type Granted } from './guard.js';
+import { Guard, type Granted } from './guard.js';
 import { objectOf, optionsForCore } from './names.js';
 import type { LockOptions } from './options.js';
 import type { Scope } from './scope.js';
@@ -22,18 +22,21 @@ export interface Form {
   readonly scope?: number;
 }
 
+/** What is asked for. */
+type Subject = Form & { readonly name?: string; readonly names?: readonly string[] };
+
 /** The common base of one lock and of several as one. */
-export abstract class Acquirable<G extends Guard> {
+export abstract class Acquirable {
   /** @internal */
   protected readonly connection: Connection;
-  readonly #subject: object;
+  readonly #subject: Subject;
   readonly #options: object;
   /** The operations of the plain calls, made once. */
   readonly #plain = new Map<string, string>();
   readonly #operations: { acquire: string; try: string };
 
   /** @internal */
-  constructor(connection: Connection, subject: object, options: object, operations: { acquire: string; try: string }) {
+  constructor(connection: Connection, subject: Subject, options: object, operations: { acquire: string; try: string }) {
     this.connection = connection;
     this.#subject = subject;
     this.#options = optionsForCore(options);
@@ -53,18 +56,18 @@ export abstract class Acquirable<G extends Guard> {
    * await using guard = await client.lock('orders:42').acquire({ wait: 5000, signal: AbortSignal.timeout(10_000) });
    * ```
    */
-  async acquire(options?: AcquireOptions): Promise<G> {
-    return this.guard(await this.#ask<Granted>(this.#operations.acquire, options)).begin();
+  async acquire(options?: AcquireOptions): Promise<Guard> {
+    return this.#guard(await this.#ask<Granted>(this.#operations.acquire, options));
   }
 
   /**
    * Asks once, or waits as long as the `wait` of this call says: null if somebody else holds the lock all the while. A lock's own option
    * `wait` does not count here.
    */
-  async tryAcquire(options?: AcquireOptions): Promise<G | null> {
+  async tryAcquire(options?: AcquireOptions): Promise<Guard | null> {
     const { wait, ...more } = objectOf(options ?? {}) as AcquireOptions;
     const granted = await this.#ask<Granted | null>(this.#operations.try, more, wait == null ? {} : { wait });
-    return granted && this.guard(granted).begin();
+    return granted && this.#guard(granted);
   }
 
   /**
@@ -81,12 +84,14 @@ export abstract class Acquirable<G extends Guard> {
    * });
    * ```
    */
-  async using<T>(body: Body<G, T>, options?: AcquireOptions): Promise<T> {
+  async using<T>(body: Body<Guard, T>, options?: AcquireOptions): Promise<T> {
     return run(await this.acquire(options), body, options?.signal, (guard) => guard.release());
   }
 
-  /** @internal */
-  protected abstract guard(granted: Granted): G;
+  #guard(granted: Granted): Guard {
+    const [first] = Object.entries(granted.tokens ?? {}).find(([, token]) => token === granted.token) ?? [this.#subject.name ?? ''];
+    return new Guard(this.connection, granted, first).begin();
+  }
 
   /** The options with those of one call. @internal */
   protected options(more?: object): object {
@@ -111,7 +116,7 @@ export abstract class Acquirable<G extends Guard> {
  * A lock by name, made by a {@link Client}. It is no more than a name with options: acquire it as often as you like. A wrong
  * name or option is told by the acquire.
  */
-export class Lock extends Acquirable<Guard> {
+export class Lock extends Acquirable {
   /** The lock's name. */
   readonly name: string;
   /** The scope that may enter it again, if it was made by one. */
@@ -136,15 +141,10 @@ export class Lock extends Acquirable<Guard> {
     const options = this.options();
     return stateOf(await this.connection.perform({ op: 'inspect', name: this.name, options }));
   }
-
-  /** @internal */
-  protected guard(granted: Granted): Guard {
-    return new Guard(this.connection, granted, this.name);
-  }
 }
 
 /** Several mutexes that are acquired as one, all or none. However they are named, no two callers wait for each other. */
-export class All extends Acquirable<AllGuard> {
+export class All extends Acquirable {
   /** The names. */
   readonly names: readonly string[];
 
@@ -152,10 +152,5 @@ export class All extends Acquirable<AllGuard> {
   constructor(connection: Connection, names: readonly string[], options: object) {
     super(connection, { names }, options, { acquire: 'acquire_all', try: 'try_acquire_all' });
     this.names = names;
-  }
-
-  /** @internal */
-  protected guard(granted: Granted): AllGuard {
-    return new AllGuard(this.connection, granted);
   }
 }

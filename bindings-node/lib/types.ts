@@ -2,11 +2,11 @@
 export type { Body } from './body.js';
 export type { Client, Guarantees, Stats } from './client.js';
 export type { ConnectOptions } from './connect.js';
-export type { Election, Leader, Leadership } from './election.js';
+export type { Election, Leader } from './election.js';
 export type { Code } from './error.js';
 export type { EventKind, EventListener, LockEvent } from './event.js';
 export type { Gate } from './gate.js';
-export type { AllGuard, Guard, Released } from './guard.js';
+export type { Guard, Released } from './guard.js';
 export type { Cron, Job, JobState, Reason, Run, Skipped, Start, StartOptions, UsingOptions } from './job.js';
 export type { AcquireOptions, All, Lock } from './lock.js';
 export type { ClientOptions, LockOptions } from './options.js';

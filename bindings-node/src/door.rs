@@ -63,7 +63,7 @@ impl Door {
     /// The same for giving a guard back.
     #[napi]
     pub fn release(&self, client: i64, guard: i64) -> napi::Result<i64> {
-        let release = Operation::Release { guard: number(guard) };
+        let release = Operation::Release { guard: number(guard), succeeded: false };
         self.count(|environment| environment.perform(number(client), release))
     }
 

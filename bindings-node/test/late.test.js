@@ -34,8 +34,8 @@ onEveryStore('a grant that is heard of too late', (store) => {
     await standStill();
     const [acquired, tried, all, most, led, run] = await ended;
     for (const { reason } of [acquired, tried, all, most, run]) assert.ok(reason instanceof LockLostError, reason);
-    // A leadership has no fixed lease: it was renewed.
-    assert.ok(await led.value.resign());
+    // An office has no fixed lease: it was renewed.
+    assert.ok(await led.value.release());
     for (const free of [name, other]) await (await client.lock(free).acquire({ wait: 5000 })).release();
   });
 });

@@ -47,21 +47,8 @@ impl Grant {
         self.now(|facade, guard| facade.check(guard).err().as_ref().is_some_and(gone))
     }
 
-    fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Outcome> {
-        let perform = || process::perform(py, tried(|| self.facade())?, operation);
-        caught(perform).flatten().map(Outcome::Answer)
-    }
-
-    fn set_off(&self, pump: &Pump, operation: Operation) -> PyResult<u64> {
-        tried(|| pump.submit(self.link.get()?, operation))
-    }
-
-    fn release_it(&self) -> Operation {
-        Operation::Release { guard: self.granted.guard }
-    }
-
-    fn end_it(&self, succeeded: bool) -> Operation {
-        Operation::EndJob { guard: self.granted.guard, succeeded }
+    fn release_it(&self, succeeded: bool) -> Operation {
+        Operation::Release { guard: self.granted.guard, succeeded }
     }
 }
 
@@ -158,24 +145,15 @@ impl Grant {
         tried(|| self.facade()?.check(self.granted.guard))
     }
 
-    /// Gives it back and waits for the answer.
-    fn release(&self, py: Python<'_>) -> PyResult<Outcome> {
-        self.wait(py, self.release_it())
+    /// Gives it back, a run with how it went, and waits for the answer.
+    fn release(&self, py: Python<'_>, succeeded: bool) -> PyResult<Outcome> {
+        let perform = || process::perform(py, tried(|| self.facade())?, self.release_it(succeeded));
+        caught(perform).flatten().map(Outcome::Answer)
     }
 
-    /// Says how a run ended and waits for the answer.
-    fn end(&self, py: Python<'_>, succeeded: bool) -> PyResult<Outcome> {
-        self.wait(py, self.end_it(succeeded))
-    }
-
-    /// Gives it back by an event loop's pump; answers the operation's number.
-    fn submit_release(&self, pump: &Pump) -> PyResult<u64> {
-        self.set_off(pump, self.release_it())
-    }
-
-    /// The same for saying how a run ended.
-    fn submit_end(&self, pump: &Pump, succeeded: bool) -> PyResult<u64> {
-        self.set_off(pump, self.end_it(succeeded))
+    /// The same by an event loop's pump; answers the operation's number.
+    fn submit_release(&self, pump: &Pump, succeeded: bool) -> PyResult<u64> {
+        tried(|| pump.submit(self.link.get()?, self.release_it(succeeded)))
     }
 
     /// Gives it back without waiting.

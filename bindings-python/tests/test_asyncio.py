@@ -151,8 +151,8 @@ def test_elections_jobs_and_versions(client, name):
         election = client.election(name, observe=0.05)
         seen = election.observe()
         assert await anext(seen) is None
-        async with election as leadership:
-            assert (await anext(seen)).token == leadership.token
+        async with election as guard:
+            assert (await anext(seen)).token == guard.token
         async with await client.job(name + ":job", period=60).start(at=1_700_000_000) as one:
             assert one.instant == 1_700_000_000
             late = await client.job(name + ":job", period=60).start(at=1_700_000_060)
@@ -161,19 +161,6 @@ def test_elections_jobs_and_versions(client, name):
         version = client.version(name + ":balance")
         await asyncio.gather(*(version.update(lambda seen: (seen or 0) + 1) for _ in range(5)))
         assert (await version.read()).value == 5
-
-    run(main())
-
-
-def test_a_run_is_not_released_and_lasts(client, name):
-    async def main():
-        one = await twin(client).job(name, period=60).start(at=1_700_000_000)
-        with pytest.raises(fencelock.InvalidArgumentError, match="say how it ended"):
-            await one.release()
-        assert one.is_held
-        assert await one.succeed() is fencelock.Released.RELEASED
-        with pytest.raises(fencelock.NotHeldError):
-            await one.release()
 
     run(main())
 

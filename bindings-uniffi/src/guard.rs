@@ -1,11 +1,11 @@
-//! The local proof of a hold: of a lock, of several, of a leadership, of a run.
+//! The local proof of a hold: of a lock, of several, of an office, of a run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::{AllGuard, Claim, Code, Error, Leadership};
-use futures_util::FutureExt;
-use futures_util::future::{Either, select, select_all};
+use fencelock::{Claim, Code, Error};
+use futures_util::future::{Either, select};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::Result;
@@ -23,61 +23,57 @@ pub enum Released {
 }
 
 pub(crate) enum Held {
-    One(fencelock::Guard),
-    All(AllGuard),
-    Leader(Leadership),
+    Guard(fencelock::Guard),
     Run(fencelock::Run),
+}
+
+impl Held {
+    fn guard(&self) -> &fencelock::Guard {
+        match self {
+            Self::Guard(guard) => guard,
+            Self::Run(run) => run,
+        }
+    }
 }
 
 /// The local proof of a hold. Freeing it releases the lock in the background; `release` waits for the answer.
 #[derive(uniffi::Object)]
 pub struct Guard {
     held: Arc<Mutex<Option<Held>>>,
-    /// A look at each of its holds, in the order of the names.
-    claims: Vec<Claim>,
+    claim: Claim,
     /// Closed when the guard is given back.
     given_back: Semaphore,
 }
 
-impl<T: Into<Held>> From<T> for Guard {
-    fn from(held: T) -> Self {
-        let held = held.into();
-        let claims = match &held {
-            Held::One(guard) => vec![guard.claim()],
-            Held::All(guard) => guard.tokens().filter_map(|(name, _)| guard.claim(name)).collect(),
-            Held::Leader(leadership) => vec![leadership.claim()],
-            Held::Run(run) => vec![Claim::clone(run)],
-        };
-        let held = Arc::new(Mutex::new(Some(held)));
-        Self { held, claims, given_back: Semaphore::new(0) }
+impl From<Held> for Guard {
+    fn from(held: Held) -> Self {
+        let claim = held.guard().claim();
+        Self { held: Arc::new(Mutex::new(Some(held))), claim, given_back: Semaphore::new(0) }
     }
 }
 
-macro_rules! held {
-    ($($type:ty: $sort:ident),+) => {$(
-        impl From<$type> for Held {
-            fn from(held: $type) -> Self {
-                Self::$sort(held)
-            }
-        }
-    )+};
+impl From<fencelock::Guard> for Guard {
+    fn from(guard: fencelock::Guard) -> Self {
+        Held::Guard(guard).into()
+    }
 }
 
-held!(fencelock::Guard: One, AllGuard: All, Leadership: Leader, fencelock::Run: Run);
-
 impl Guard {
-    /// Ends the hold by `end`, once.
-    pub(crate) async fn end<F>(&self, end: impl FnOnce(Held) -> F) -> Result<Released>
-    where
-        F: Future<Output = fencelock::Result<fencelock::Released>> + Send + 'static,
-    {
+    /// Ends the hold, once; a run with how it went.
+    pub(crate) async fn end(&self, succeeded: bool) -> Result<Released> {
         let Some(held) = self.held.lock().await.take() else {
-            let name = self.claims.first().map_or("", |claim| claim.name());
             let message = "this guard was given back before; acquire the lock again";
-            return Err(Error::new(Code::NotHeld, message).with("name", name).into());
+            return Err(Error::new(Code::NotHeld, message).with("name", self.claim.name()).into());
         };
         self.given_back.close();
-        Ok(match run(end(held)).await? {
+        let end = async move {
+            Ok(match held {
+                Held::Guard(guard) => guard.release().await,
+                Held::Run(run) if succeeded => run.succeed().await,
+                Held::Run(run) => run.fail().await,
+            })
+        };
+        Ok(match run(end).await? {
             fencelock::Released::Released => Released::Released,
             fencelock::Released::AlreadyLost => Released::AlreadyLost,
             fencelock::Released::Unconfirmed => Released::Unconfirmed,
@@ -89,28 +85,34 @@ impl Guard {
 impl Guard {
     /// The fencing token; of several locks, that of the first in the order of the names.
     pub fn token(&self) -> u64 {
-        self.claims.first().map_or(0, |claim| claim.token().get())
+        self.claim.token().get()
+    }
+
+    /// The token of each lock, by name: of several as one, each resource is handed its own.
+    pub fn tokens(&self) -> HashMap<String, u64> {
+        let tokens = self.claim.tokens().into_iter();
+        tokens.map(|(name, token)| (name.to_owned(), token.get())).collect()
     }
 
     /// Whether the lock may be relied on at this very moment.
     pub fn is_held(&self) -> bool {
-        !self.given_back.is_closed() && self.claims.iter().all(Claim::is_held)
+        !self.given_back.is_closed() && self.claim.is_held()
     }
 
     /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
     pub fn remaining(&self) -> Duration {
-        self.claims.iter().map(Claim::remaining).min().unwrap_or_default()
+        self.claim.remaining()
     }
 
     /// Fails with `lost` once the lock is lost, with `not_held` once the guard was given back; for right before a write.
     pub fn check(&self) -> Result<()> {
-        self.claims.iter().try_for_each(Claim::check).map_err(Into::into)
+        self.claim.check().map_err(Into::into)
     }
 
     /// Waits for the loss: true if the lock was lost, false if the guard was given back before.
     pub async fn lost(&self) -> Result<bool> {
-        let lost = select_all(self.claims.iter().map(|claim| Box::pin(claim.lost())));
-        let lost = run(lost.map(|_| Ok(())));
+        let lost = self.claim.lost();
+        let lost = run(async { Ok(lost.await) });
         let first = select(Box::pin(self.given_back.acquire()), Box::pin(lost)).await;
         Ok(matches!(first, Either::Right((Ok(()), _))))
     }
@@ -122,9 +124,8 @@ impl Guard {
         }
         ask!(self.held, held => {
             match &*held.lock().await {
-                Some(Held::One(guard)) => guard.extend(ttl).await,
-                Some(Held::All(guard)) => guard.extend(ttl).await,
-                _ => Err(Error::new(Code::Unsupported, "it is extended by its renewals only")),
+                Some(held) => held.guard().extend(ttl).await,
+                None => Ok(()),
             }
         })
     }
@@ -132,15 +133,7 @@ impl Guard {
     /// Frees the lock and tells how that went; a run of a job has failed with it. The call itself gives the guard
     /// back; whoever stops waiting does without the answer.
     pub async fn release(&self) -> Result<Released> {
-        self.end(|held| async move {
-            Ok(match held {
-                Held::One(guard) => guard.release().await,
-                Held::All(guard) => guard.release().await,
-                Held::Leader(leadership) => leadership.resign().await,
-                Held::Run(run) => run.fail().await,
-            })
-        })
-        .await
+        self.end(false).await
     }
 
     /// Lets another process go on with the hold: answers a text that `adopt` of a client makes the guard of, once, within the lease.
@@ -149,7 +142,7 @@ impl Guard {
         let held = self.held.lock().await.take();
         self.given_back.close();
         match held {
-            Some(Held::One(guard)) => run(guard.transfer()).await,
+            Some(Held::Guard(guard)) => run(guard.transfer()).await,
             Some(_) => {
                 let message = "only the guard of one lock goes to another process";
                 Err(Error::new(Code::Unsupported, message).into())

@@ -45,7 +45,7 @@ impl ScheduledJob {
         Ok(match run(job.start()).await? {
             Ok(run) => {
                 let instant = UNIX_EPOCH + run.instant();
-                Start::Started { run: Arc::new(Run { guard: Arc::new(run.into()), instant }) }
+                Start::Started { run: Arc::new(Run { guard: Arc::new(Held::Run(run).into()), instant }) }
             }
             Err(skipped) => Start::Skipped {
                 reason: skipped.reason.to_string(),
@@ -62,7 +62,7 @@ impl ScheduledJob {
 
 #[uniffi::export]
 impl Run {
-    /// The guard of this run: token, time left, loss. It is not released: `succeed` or `fail` ends it.
+    /// The guard of this run: token, time left, loss. Its release marks the run as failed.
     pub fn guard(&self) -> Arc<Guard> {
         self.guard.clone()
     }
@@ -74,25 +74,11 @@ impl Run {
 
     /// Marks the run as succeeded and tells how that went.
     pub async fn succeed(&self) -> Result<Released> {
-        self.end(true).await
+        self.guard.end(true).await
     }
 
     /// Marks the run as failed and tells how that went.
     pub async fn fail(&self) -> Result<Released> {
-        self.end(false).await
-    }
-}
-
-impl Run {
-    async fn end(&self, succeeded: bool) -> Result<Released> {
-        self.guard
-            .end(|held| async move {
-                Ok(match held {
-                    Held::Run(run) if succeeded => run.succeed().await,
-                    Held::Run(run) => run.fail().await,
-                    _ => fencelock::Released::AlreadyLost,
-                })
-            })
-            .await
+        self.guard.end(false).await
     }
 }

@@ -53,7 +53,7 @@ impl Door {
 
     /// The same for giving a guard back.
     pub fn release(&self, client: f64, guard: f64) -> f64 {
-        let release = Operation::Release { guard: number(guard) };
+        let release = Operation::Release { guard: number(guard), succeeded: false };
         counted(self.0.perform(number(client), release))
     }
 

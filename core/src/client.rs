@@ -177,10 +177,13 @@ impl Client {
     ///
     /// Fails with `not_held` if the text was used before, is too old or of another store, with `invalid` if it is no such text.
     pub fn adopt(&self, text: &str) -> Pending<Guard> {
-        let (engine, text) = (self.engine().clone(), text.to_owned());
+        let (client, text) = (self.clone(), text.to_owned());
         Pending::new(async move {
+            let (engine, prefix) = (client.engine(), &*client.options.prefix);
             let local = engine.adopt(&text).await?;
-            Ok(Guard::new(engine, local))
+            let name = local.hold.lock.name();
+            let name = name.strip_prefix(prefix).unwrap_or(name).into();
+            Ok(Guard::new(engine.clone(), name, local))
         })
     }
 

@@ -10,13 +10,12 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::error::Result;
 use crate::fence::Token;
-use crate::guard::{Claim, Guard, Pending};
+use crate::guard::{Guard, Pending};
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::port::Instant;
-use crate::released::Released;
 
-/// An election, made by [`Client::election`]. Whoever campaigns waits in order; the leader leads until it resigns, its
+/// An election, made by [`Client::election`]. Whoever campaigns waits in order; the leader leads until it releases its guard, its
 /// process ends, or it cannot renew its lease any more.
 ///
 /// It is held over the lock of the same name: the leader is its holder, the candidates are its waiters, and who leads is
@@ -26,10 +25,10 @@ use crate::released::Released;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let client = fencelock::connect("memory:elect").await?;
 /// let election = client.election("scheduler").label("node-1");
-/// let leadership = election.campaign().await?;
+/// let guard = election.campaign().await?;
 /// let leader = election.leader().await?.expect("somebody leads");
-/// assert_eq!(leader.token, Some(leadership.token()));
-/// leadership.resign().await.check()?;
+/// assert_eq!(leader.token, Some(guard.token()));
+/// guard.release().await.check()?;
 /// assert!(election.leader().await?.is_none());
 /// # Ok::<(), fencelock::Error>(()) }).unwrap();
 /// ```
@@ -85,27 +84,24 @@ impl Election {
         self.lock.name()
     }
 
-    /// Waits until this candidate leads, for ever or as long as the option `wait` says.
-    pub fn campaign(&self) -> Pending<Leadership> {
-        let acquire = self.lock.acquire();
-        Pending::new(async move { acquire.await.map(Leadership) })
+    /// Waits until this candidate leads, for ever or as long as the option `wait` says. To release the guard is to resign.
+    pub fn campaign(&self) -> Pending<Guard> {
+        self.lock.acquire()
     }
 
     /// Leads if nobody else does or stands for it.
-    pub fn try_campaign(&self) -> Pending<Option<Leadership>> {
-        let acquire = self.lock.try_acquire();
-        Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
+    pub fn try_campaign(&self) -> Pending<Option<Guard>> {
+        self.lock.try_acquire()
     }
 
     /// Leads if that can be had within this time.
-    pub fn try_campaign_within(&self, wait: Duration) -> Pending<Option<Leadership>> {
-        self.clone().map(|lock| lock.wait(wait)).try_in_time()
+    pub fn try_campaign_within(&self, wait: Duration) -> Pending<Option<Guard>> {
+        self.lock.try_acquire_within(wait)
     }
 
     /// The same, as long as the option `wait` says.
-    pub(crate) fn try_in_time(&self) -> Pending<Option<Leadership>> {
-        let acquire = self.lock.try_in_time();
-        Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
+    pub(crate) fn try_in_time(&self) -> Pending<Option<Guard>> {
+        self.lock.try_in_time()
     }
 
     /// The present leader; `None` if nobody leads.
@@ -125,53 +121,6 @@ impl Election {
     /// The same, by somebody who has seen this before.
     pub(crate) fn observe_after(&self, seen: Seen) -> Observer {
         Observer { election: self.clone(), seen, next: Instant::default() }
-    }
-}
-
-/// The guard of a leader. Dropping it gives it up in the background; [`Leadership::resign`] waits for the answer.
-///
-/// Token, deadline and loss are those of any guard: [`Claim::is_held`] says whether it still leads at this very moment.
-#[derive(Debug)]
-#[must_use = "dropping a leadership gives it up"]
-pub struct Leadership(Guard);
-
-impl Leadership {
-    /// A look at this leadership for somebody else.
-    pub fn claim(&self) -> Claim {
-        self.0.claim()
-    }
-
-    /// Gives the leadership up; the next candidate leads.
-    pub async fn resign(self) -> Released {
-        self.0.release().await
-    }
-
-    /// Calls `act` once if the leadership is lost; not if it is given up.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_lost(&self, act: impl FnOnce() + Send + 'static) {
-        let claim = self.claim();
-        let ended = async move { claim.ended().await.then(act).unwrap_or_default() };
-        self.0.runtime().spawn(Box::pin(ended));
-    }
-
-    /// Calls `act` once if the leadership is lost; not if it is given up.
-    #[cfg(target_arch = "wasm32")]
-    pub fn on_lost(&self, act: impl FnOnce() + 'static) {
-        let claim = self.claim();
-        let ended = async move { claim.ended().await.then(act).unwrap_or_default() };
-        self.0.runtime().spawn(Box::pin(ended));
-    }
-
-    pub(crate) fn into_guard(self) -> Guard {
-        self.0
-    }
-}
-
-impl std::ops::Deref for Leadership {
-    type Target = Claim;
-
-    fn deref(&self) -> &Claim {
-        &self.0
     }
 }
 

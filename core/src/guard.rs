@@ -1,5 +1,6 @@
 //! The local proof of a hold, and an acquire in flight.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -7,14 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select, select_all};
 
 use crate::engine::{Engine, GivenUp, Local, Share};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::{BoxFuture, Mode, RuntimeHandle, StoreEntry};
+use crate::port::{BoxFuture, Mode, StoreEntry};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -47,7 +48,8 @@ impl<T> fmt::Debug for Pending<T> {
     }
 }
 
-/// The local proof of a hold. Dropping it frees the lock in the background; [`Guard::release`] waits for the answer.
+/// The local proof of a hold: of a lock, of several as one, of an office. Dropping it frees the lock in the background;
+/// [`Guard::release`] waits for the answer.
 ///
 /// A guard knows its deadline on a clock that runs through suspend, counted from before the request that won the lock was
 /// sent. It stops claiming to be held before the store may give the lock to another.
@@ -74,26 +76,47 @@ pub struct Guard {
 #[derive(Clone)]
 pub struct Claim {
     engine: Arc<Engine>,
+    first: Part,
+    /// The others of several locks as one, in the order of their names.
+    more: Vec<Part>,
+}
+
+/// The hold of one lock.
+#[derive(Clone)]
+struct Part {
+    /// The name that the lock was asked for by.
+    name: Arc<str>,
     local: Local,
     /// Its part of a scope's hold.
     share: Option<Arc<Share>>,
 }
 
 impl Claim {
-    /// The name the lock was asked for by, as the store's key.
+    /// The name that the lock was asked for by; of several locks as one, the first in their order.
     pub fn name(&self) -> &str {
-        self.local.hold.lock.name()
+        &self.first.name
     }
 
-    /// The fencing token: hand it to the resource with every write.
+    /// The fencing token: hand it to the resource with every write. Of several locks as one, that of the first in the order of the names.
     pub fn token(&self) -> Token {
-        self.local.token
+        self.first.local.token
+    }
+
+    /// The token of each lock, by name: of several as one, each resource is handed its own.
+    pub fn tokens(&self) -> BTreeMap<&str, Token> {
+        self.parts().map(|part| (&*part.name, part.local.token)).collect()
+    }
+
+    /// A handle of one of several locks as one, by its name.
+    pub fn of(&self, name: &str) -> Option<Self> {
+        let first = self.parts().find(|part| &*part.name == name)?.clone();
+        Some(Self { engine: self.engine.clone(), first, more: Vec::new() })
     }
 
     /// The entry by which the store proves this hold, so that a transaction of your own on the same store can be refused when
     /// the hold has ended. In etcd compare the create revision of the key with `revision`; in ZooKeeper check the path, which
     /// begins with the chroot, at any version in your multi. `None`: the hold has ended, or the store has no such
-    /// transactions.
+    /// transactions. Of several locks as one, that of the first.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -106,42 +129,42 @@ impl Claim {
         if !self.is_held() {
             return None;
         }
-        self.engine.store.entry(self.local.hold.owner)
+        self.engine.store.entry(self.first.local.hold.owner)
     }
 
     /// How it is held: alone, as reader or writer, as one of so many permits.
     pub fn mode(&self) -> Mode {
-        self.local.hold.mode
+        self.first.local.hold.mode
     }
 
-    /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
-    /// the process was frozen.
+    /// Whether the lock may be relied on at this very moment; of several as one, all of them. Compares the clock at every call, so it
+    /// is right also after the process was frozen.
     pub fn is_held(&self) -> bool {
-        self.is_here() && self.local.hold.is_held() && self.serves()
+        self.is_here() && self.parts().all(Part::is_held)
     }
 
     /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
     pub fn remaining(&self) -> Duration {
-        let hold = &self.local.hold;
         // What is left, not the deadline: that is a moment of the core's own clock and means nothing to a caller.
-        if self.is_held() { hold.deadline().since(hold.runtime().now()) } else { Duration::ZERO }
+        let left = |part: &Part| {
+            let hold = &part.local.hold;
+            hold.deadline().since(hold.runtime().now())
+        };
+        if self.is_held() {
+            self.parts().map(left).min().unwrap_or_default()
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// `Ok` while the lock may be relied on, an error afterwards: `lost`, or `not_held` once the guard was given back, or
     /// `closed` in the child of a fork. For `?` before a write.
     pub fn check(&self) -> Result<()> {
-        if self.is_held() {
-            return Ok(());
-        }
-        self.not_given_back()?;
-        let message =
-            "the lock is no longer held; stop writing, and acquire it again if the work must go on";
-        Err(Error::new(Code::Lost, message)
-            .with("name", self.name())
-            .with("token", self.token().to_string()))
+        self.check_here()?;
+        self.parts().try_for_each(Part::check)
     }
 
-    /// Completes when the lock is lost; never, if the guard is given back before that.
+    /// Completes when the lock is lost, or one of several; never, if the guard is given back before that.
     pub fn lost(&self) -> impl Future<Output = ()> + use<> {
         let claim = self.clone();
         async move {
@@ -152,11 +175,28 @@ impl Claim {
             }
         }
     }
+
+    /// Calls `act` once, on the client's runtime, if the lock is lost; not if the guard is given back before that.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_lost(&self, act: impl FnOnce() + Send + 'static) {
+        let claim = self.clone();
+        let ended = async move { claim.ended().await.then(act).unwrap_or_default() };
+        self.engine.runtime.spawn(Box::pin(ended));
+    }
 }
 
 impl Claim {
-    pub(crate) fn new(engine: Arc<Engine>, local: Local) -> Self {
-        Self { engine, local, share: None }
+    pub(crate) fn new(engine: Arc<Engine>, name: Arc<str>, local: Local) -> Self {
+        Self { engine, first: Part { name, local, share: None }, more: Vec::new() }
+    }
+
+    /// Whether it is of several locks as one.
+    pub(crate) fn is_several(&self) -> bool {
+        !self.more.is_empty()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        std::iter::once(&self.first).chain(&self.more)
     }
 
     /// Whether this is the process that was granted it.
@@ -166,24 +206,12 @@ impl Claim {
 
     /// Whether it came from another client.
     pub(crate) fn is_adopted(&self) -> bool {
-        self.local.hold.adopted
-    }
-
-    /// Whether its guard has not been given back.
-    fn serves(&self) -> bool {
-        let given_back = self.share.as_ref().is_some_and(|share| share.has_left());
-        self.local.hold.serves(self.local.number) && !given_back
+        self.first.local.hold.adopted
     }
 
     /// An error in the child of a fork.
     fn check_here(&self) -> Result<()> {
         if self.is_here() { Ok(()) } else { Err(Error::forked()) }
-    }
-
-    /// An error once its guard was given back.
-    fn not_given_back(&self) -> Result<()> {
-        self.check_here()?;
-        if self.serves() { Ok(()) } else { Err(Error::not_held().with("name", self.name())) }
     }
 
     /// Runs `body` while the guard is held. Answers its result, or the loss. Does not start the body if the guard is lost.
@@ -201,19 +229,11 @@ impl Claim {
         }
     }
 
-    /// Gives its part of a scope's hold back; whether the hold is to end with it.
-    fn leave(&self) -> bool {
-        self.share.as_ref().is_none_or(|share| share.leave())
-    }
-
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
         check_ttl("ttl", ttl)?;
         self.check_here()?;
-        self.engine.extend(&self.local, ttl).await
-    }
-
-    pub(crate) fn runtime(&self) -> &RuntimeHandle {
-        &self.engine.runtime
+        let extended = self.parts().map(|part| self.engine.extend(&part.local, ttl));
+        join_all(extended).await.into_iter().collect()
     }
 
     /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
@@ -221,19 +241,104 @@ impl Claim {
         if !self.is_here() {
             return true;
         }
-        let left = || self.share.as_ref().is_some_and(|share| share.has_left());
-        !left() && self.engine.ended(&self.local).await && !left()
+        if !self.is_several() {
+            return self.first.ended(&self.engine).await;
+        }
+        let ends = self.parts().map(|part| Box::pin(part.ended(&self.engine)));
+        select_all(ends).await.0
+    }
+}
+
+impl Part {
+    fn is_held(&self) -> bool {
+        self.local.hold.is_held() && self.serves()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_held() {
+            return Ok(());
+        }
+        if !self.serves() {
+            return Err(Error::not_held().with("name", &*self.name));
+        }
+        let message =
+            "the lock is no longer held; stop writing, and acquire it again if the work must go on";
+        Err(Error::new(Code::Lost, message)
+            .with("name", &*self.name)
+            .with("token", self.local.token.to_string()))
+    }
+
+    /// Whether its guard has not been given back.
+    fn serves(&self) -> bool {
+        self.local.hold.serves(self.local.number) && !self.has_left()
+    }
+
+    fn has_left(&self) -> bool {
+        self.share.as_ref().is_some_and(|share| share.has_left())
+    }
+
+    /// Gives its part of a scope's hold back; whether the hold is to end with it.
+    fn leaves(&self, engine: &Engine) -> bool {
+        let leaves = self.share.as_ref().is_none_or(|share| share.leave());
+        if leaves {
+            let Self { local, .. } = self;
+            engine.events.emit(|| {
+                Event::released(local.hold.lock.name(), local.token, local.hold.held_for())
+            });
+        }
+        leaves
+    }
+
+    async fn ended(&self, engine: &Engine) -> bool {
+        !self.has_left() && engine.ended(&self.local).await && !self.has_left()
+    }
+
+    /// Gives the hold up at this call; the answer is what became of that.
+    fn release<'a>(&self, engine: &'a Arc<Engine>) -> impl Future<Output = Released> + use<'a> {
+        let hold = &self.local.hold;
+        let (given_up, lost) = if self.leaves(engine) {
+            // A hold that is passed on inside has another cap.
+            let cap = hold.cap();
+            let given_up = engine.give_up(&self.local);
+            // Another thread may have found the loss, and told it, after it was looked for.
+            (given_up, !hold.is_held_under(cap))
+        } else {
+            // Others of its scope hold on.
+            (GivenUp::Passed, !hold.is_held())
+        };
+        async move {
+            let released = match given_up {
+                GivenUp::Passed => Released::Released,
+                GivenUp::Free(hold) => engine.free(hold).await,
+                GivenUp::HandedOver(hold, batch) => engine.hand_over(hold, batch).await,
+                GivenUp::NotMine => Released::AlreadyLost,
+            };
+            if lost { Released::AlreadyLost } else { released }
+        }
     }
 }
 
 impl Guard {
-    pub(crate) fn new(engine: Arc<Engine>, local: Local) -> Self {
-        Self { claim: Claim::new(engine, local), released: false }
+    pub(crate) fn new(engine: Arc<Engine>, name: Arc<str>, local: Local) -> Self {
+        Self { claim: Claim::new(engine, name, local), released: false }
     }
 
     /// One of several guards of a scope's hold.
-    pub(crate) fn shared(engine: Arc<Engine>, local: Local, share: Share) -> Self {
-        Self { claim: Claim { engine, local, share: Some(Arc::new(share)) }, released: false }
+    pub(crate) fn shared(engine: Arc<Engine>, name: Arc<str>, local: Local, share: Share) -> Self {
+        let mut guard = Self::new(engine, name, local);
+        guard.claim.first.share = Some(Arc::new(share));
+        guard
+    }
+
+    /// The same guard, of this lock too.
+    pub(crate) fn and(mut self, name: Arc<str>, local: Local) -> Self {
+        self.claim.more.push(Part { name, local, share: None });
+        self
+    }
+
+    /// A guard of what ends by itself.
+    pub(crate) fn of(claim: Claim) -> Self {
+        Self { claim, released: true }
     }
 
     /// A read-only handle of this guard for somebody else: a task that writes, a signal that fires when the lock is lost.
@@ -254,46 +359,35 @@ impl Guard {
     /// quorum, in the layout of another library, and for a lock of a scope.
     pub async fn transfer(mut self) -> Result<String> {
         self.check()?;
-        if self.claim.share.is_some() {
-            let message = "a lock of a scope belongs to that; hand on one without a scope";
-            return Err(Error::new(Code::Unsupported, message).with("name", self.name()));
-        }
-        let Claim { engine, local, .. } = &self.claim;
-        let text = engine.transfer(local).await?;
-        self.released = true;
-        Ok(text)
+        let Claim { engine, first, .. } = &self.claim;
+        let message = if self.is_several() {
+            "only the guard of one lock goes to another process"
+        } else if first.share.is_some() {
+            "a lock of a scope belongs to that; hand on one without a scope"
+        } else {
+            let text = engine.transfer(&first.local).await?;
+            self.released = true;
+            return Ok(text);
+        };
+        Err(Error::new(Code::Unsupported, message).with("name", self.name()))
     }
 
-    /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.
+    /// Frees the lock and tells how that went; of several as one, the worst of it. If this future is dropped, the lock is freed all the
+    /// same.
     pub async fn release(mut self) -> Released {
         self.released = true;
         if !self.is_here() {
             return Released::AlreadyLost;
         }
-        if !self.claim.leave() {
-            // Others of its scope hold on.
-            return if self.claim.local.hold.is_held() {
-                Released::Released
-            } else {
-                Released::AlreadyLost
-            };
+        let Claim { engine, first, .. } = &self.claim;
+        if !self.is_several() {
+            return first.release(engine).await;
         }
-        let Claim { engine, local, .. } = &self.claim;
-        engine
-            .events
-            .emit(|| Event::released(local.hold.lock.name(), local.token, local.hold.held_for()));
-        // A hold that is passed on inside has another cap.
-        let cap = local.hold.cap();
-        let given_up = engine.give_up(local);
-        // Another thread may have found the loss, and told it, after it was looked for.
-        let lost = !local.hold.is_held_under(cap);
-        let released = match given_up {
-            GivenUp::Passed => Released::Released,
-            GivenUp::Free(hold) => engine.free(hold).await,
-            GivenUp::HandedOver(hold, batch) => engine.hand_over(hold, batch).await,
-            GivenUp::NotMine => Released::AlreadyLost,
-        };
-        if lost { Released::AlreadyLost } else { released }
+        // All are given up before the first is waited for.
+        let releases: Vec<_> = self.claim.parts().map(|part| part.release(engine)).collect();
+        let ends = join_all(releases).await;
+        let worst = [Released::Unconfirmed, Released::AlreadyLost];
+        worst.into_iter().find(|bad| ends.contains(bad)).unwrap_or(Released::Released)
     }
 }
 
@@ -307,32 +401,25 @@ impl std::ops::Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let ends = !self.released && self.is_here() && self.claim.leave();
-        if ends {
-            let Claim { engine, local, .. } = &self.claim;
-            engine.events.emit(|| {
-                Event::released(local.hold.lock.name(), local.token, local.hold.held_for())
-            });
+        if self.released || !self.is_here() {
+            return;
+        }
+        let engine = &self.claim.engine;
+        for part in self.claim.parts().filter(|part| part.leaves(engine)) {
             // A message to the cleanup task: a drop never blocks, and works outside of a runtime.
-            engine.abandon(local);
+            engine.abandon(&part.local);
         }
     }
 }
 
 impl fmt::Debug for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim")
-            .field("name", &self.name())
-            .field("token", &self.token())
-            .finish_non_exhaustive()
+        f.debug_struct("Claim").field("tokens", &self.tokens()).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard")
-            .field("name", &self.name())
-            .field("token", &self.token())
-            .finish_non_exhaustive()
+        f.debug_struct("Guard").field("tokens", &self.tokens()).finish_non_exhaustive()
     }
 }

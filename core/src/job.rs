@@ -11,7 +11,7 @@ use crate::algorithm::{Begun, Ending, JobRequest};
 pub use crate::algorithm::{JobState, Schedule, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::guard::{Claim, Pending};
+use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Options, full_name};
 use crate::port::{CellKey, Family};
 use crate::released::Released;
@@ -132,8 +132,8 @@ impl Job {
             let begun = engine.start_run(job.key.clone(), request).await;
             let begun = begun.map_err(|error| error.with("name", job.name()))?;
             Ok(begun.map(|begun| {
-                let claim = Claim::new(engine.clone(), begun.local());
-                Run { claim: RunClaim { claim, instant: begun.instant }, begun }
+                let claim = Claim::new(engine.clone(), job.name.clone(), begun.local());
+                Run { guard: Guard::of(claim), begun }
             }))
         })
     }
@@ -190,11 +190,13 @@ impl Job {
     }
 }
 
-/// A run of a job. Dropping it marks it as failed; [`Run::succeed`] and [`Run::fail`] wait for the answer.
+/// A run of a job: a [`Guard`] that ends with how it went. Dropping it marks it as failed; [`Run::succeed`] and [`Run::fail`] wait for
+/// the answer.
 #[must_use = "dropping a run marks it as failed"]
 pub struct Run {
-    claim: RunClaim,
-    begun: Begun,
+    /// It frees nothing: `begun` does.
+    pub(crate) guard: Guard,
+    pub(crate) begun: Begun,
 }
 
 /// A read-only handle of a run. It can be cloned, and outlive the run.
@@ -211,7 +213,6 @@ impl RunClaim {
     }
 }
 
-/// Token, deadline and loss are those of any guard.
 impl std::ops::Deref for RunClaim {
     type Target = Claim;
 
@@ -223,7 +224,12 @@ impl std::ops::Deref for RunClaim {
 impl Run {
     /// A look at this run for somebody else: a task that writes, a signal that fires when the run is lost.
     pub fn claim(&self) -> RunClaim {
-        self.claim.clone()
+        RunClaim { claim: self.guard.claim(), instant: self.begun.instant }
+    }
+
+    /// The scheduled instant, as the time since 1970 (UTC).
+    pub fn instant(&self) -> Duration {
+        Duration::from_micros(self.begun.instant)
     }
 
     /// Marks the run as succeeded and tells how that went. `AlreadyLost`: it counted as dead before. A store that does not
@@ -245,10 +251,10 @@ impl Run {
 }
 
 impl std::ops::Deref for Run {
-    type Target = RunClaim;
+    type Target = Guard;
 
-    fn deref(&self) -> &RunClaim {
-        &self.claim
+    fn deref(&self) -> &Guard {
+        &self.guard
     }
 }
 
@@ -264,6 +270,6 @@ impl fmt::Debug for Job {
 
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.claim.fmt(f)
+        self.claim().fmt(f)
     }
 }

@@ -57,13 +57,13 @@ mod version;
 mod with_error;
 
 pub use algorithm::{Queue, Quorum, Sessions};
-pub use all::{All, AllGuard};
+pub use all::All;
 #[cfg(feature = "tokio")]
 pub use client::connect;
 #[cfg(feature = "redis")]
 pub use client::connect_gate;
 pub use client::{Client, ClientBuilder};
-pub use elect::{Election, Leader, Leadership, Observer};
+pub use elect::{Election, Leader, Observer};
 pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};
 pub use fence::{Gate, Token};

@@ -164,6 +164,11 @@ impl Lock {
         &self.name
     }
 
+    /// The name, for its guards.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
     /// Waits for the lock, for ever or as long as the option `wait` says.
     pub fn acquire(&self) -> Pending<Guard> {
         self.acquire_for(self.options.wait)
@@ -266,15 +271,16 @@ impl Lock {
 
     async fn attempt(&self, wait: Wait) -> Result<Option<Guard>> {
         let (engine, lock, request) = (self.engine(), self.lock_id(self.key()?), self.request());
+        let name = || self.shared_name();
         let guard = match &self.scope {
             None => {
                 let local = engine.acquire(&lock, request, wait).await;
-                local.map(|local| local.map(|local| Guard::new(engine.clone(), local)))
+                local.map(|local| local.map(|local| Guard::new(engine.clone(), name(), local)))
             }
             Some(scope) => {
                 let entered = engine.enter(scope, &lock, request, wait).await;
                 entered.map(|entered| {
-                    entered.map(|(local, share)| Guard::shared(engine.clone(), local, share))
+                    entered.map(|(local, share)| Guard::shared(engine.clone(), name(), local, share))
                 })
             }
         };

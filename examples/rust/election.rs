@@ -25,12 +25,12 @@ async fn main() -> fencelock::Result<()> {
 
     // The second candidate waits in order, however long that takes.
     let waits = tokio::spawn(two.election("scheduler").label("node-2").campaign());
-    first.resign().await.check()?;
+    first.release().await.check()?;
     println!("node-1 has resigned");
     let second = waits.await.expect("the task does not panic")?;
     println!("{}", shown(observer.changed().await?.as_ref()));
     second.on_lost(|| println!("node-2 stops at once"));
 
-    second.resign().await.check()?;
+    second.release().await.check()?;
     Ok(())
 }

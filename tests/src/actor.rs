@@ -170,7 +170,7 @@ impl Actor {
         let operation = match call {
             Call::Release { guard } => {
                 self.tokens.remove(&guard);
-                Operation::Release { guard }
+                Operation::Release { guard, succeeded: false }
             }
             Call::Transfer { guard } => {
                 self.tokens.remove(&guard);
@@ -187,7 +187,7 @@ impl Actor {
             Call::Names { prefix } => Operation::Names { prefix },
             Call::EndJob { guard, succeeded } => {
                 self.tokens.remove(&guard);
-                Operation::EndJob { guard, succeeded }
+                Operation::Release { guard, succeeded }
             }
             Call::Update { lock, options, add } => {
                 self.update(id, &lock, options, add)?;

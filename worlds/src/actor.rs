@@ -127,7 +127,7 @@ impl Place {
         drop(also);
         let Some(Ok(Some(guard))) = asked else { return };
         let spans = [act.lock, other].map(|lock| {
-            let claim = guard.claim(&name(lock)).expect("it is one of them");
+            let claim = guard.of(&name(lock)).expect("it is one of them");
             (lock, self.checker.holds(self.number, lock, act, &claim), claim)
         });
         for doing in &act.section {

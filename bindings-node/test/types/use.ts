@@ -1,6 +1,6 @@
 // Compiled only: what users write, with the types they rely on.
 import { connect, FencelockError, LockLostError, LockTimeoutError } from 'fencelock';
-import type { AllGuard, Client, Code, Guard, Leader, LockEvent, LockOptions, Reason, Released, Snapshot, Start } from 'fencelock';
+import type { Client, Code, Guard, Leader, LockEvent, LockOptions, Reason, Released, Snapshot, Start } from 'fencelock';
 
 export async function use(signal: AbortSignal): Promise<void> {
   await using client: Client = await connect('memory:', { ttl: 10_000, connectTimeout: 500, metadata: { room: '12' } });
@@ -11,7 +11,7 @@ export async function use(signal: AbortSignal): Promise<void> {
   const maybe: Guard | null = await client.readLock('x').tryAcquire();
   maybe?.check();
   const text: string = await client.writeLock('x').using(async (held, lost) => `${held.token} ${lost.aborted}`, { signal });
-  const all: AllGuard = await client.all(['a', 'b']).acquire();
+  const all: Guard = await client.all(['a', 'b']).acquire();
   const one: number | undefined = all.tokens.get('a');
   const released: Released = await all.release();
   const version = client.version<{ stock: number }>('lamp');

@@ -21,7 +21,7 @@ import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import FrameType, TracebackType
-from typing import Any, Literal, NoReturn, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from . import _loop, _native, _shared, errors
 from ._link import Link
@@ -73,10 +73,7 @@ class Guard(Hold):
 
     async def release(self) -> Released:
         """Frees the lock and tells how that went. Cancelled, it frees the lock all the same."""
-        if not self._grant.is_here():
-            return Released.ALREADY_LOST
-        loop = _loop.current()
-        return Released(await loop.call(self._grant.submit_release(loop.pump)))
+        return await self._end(False)
 
     async def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
@@ -97,10 +94,12 @@ class Guard(Hold):
     async def _perform(self, request: _native.Request) -> Any:
         return await _loop.submit(self._connection, request)
 
-    async def _finish(self, failed: bool) -> Released:
-        """Gives the guard back at the end of a block."""
-        del failed
-        return await self.release()
+    async def _end(self, succeeded: bool) -> Released:
+        """Gives the guard back; a run of a job with how it went."""
+        if not self._grant.is_here():
+            return Released.ALREADY_LOST
+        loop = _loop.current()
+        return Released(await loop.call(self._grant.submit_release(loop.pump, succeeded)))
 
     async def __aenter__(self) -> Self:
         self.check()
@@ -137,13 +136,13 @@ class Guard(Hold):
             # It is being closed, perhaps by whoever collects it, on any thread and with its loop closed: nobody can wait.
             self.forget()
         elif not self._grant.is_given_back():
-            released = await self._finish(failed=kind is not None)
+            released = await self._end(kind is None)
             if released is Released.ALREADY_LOST and self._grant.is_here():
                 tell(_native.lost_before_release(), error)
 
 
 class Run(Guard):
-    """A run of a job, for coroutines."""
+    """A run of a job, for coroutines: a guard that ends with how it went. A ``release`` is a failure."""
 
     __slots__ = ()
 
@@ -162,20 +161,6 @@ class Run(Guard):
     async def fail(self) -> Released:
         """It has failed: this instant is not run again, and the failure can be seen."""
         return await self._end(False)
-
-    async def release(self) -> NoReturn:
-        """Always refused: a run says how it ended. ``InvalidArgumentError``, or ``NotHeldError`` once it has said so."""
-        await self._perform(self._ask("release"))
-        raise AssertionError("the core releases no run")
-
-    async def _end(self, succeeded: bool) -> Released:
-        if not self._grant.is_here():
-            return Released.ALREADY_LOST
-        loop = _loop.current()
-        return Released(await loop.call(self._grant.submit_end(loop.pump, succeeded)))
-
-    async def _finish(self, failed: bool) -> Released:
-        return await self._end(not failed)
 
 
 class Acquirable(AnyLock):
@@ -259,8 +244,8 @@ class All(Acquirable):
 
 
 class Election(Acquirable):
-    """An election by name. Its guards are leaderships: ``acquire`` campaigns until this candidate leads, giving the guard
-    back resigns, and a leader that dies is followed by the next candidate in order."""
+    """An election by name: ``acquire`` campaigns until this candidate leads, ``release`` resigns, and a leader that dies is
+    followed by the next candidate in order."""
 
     async def leader(self) -> Leader | None:
         """The present leader; ``None`` if nobody leads."""

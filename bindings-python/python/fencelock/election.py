@@ -24,13 +24,13 @@ class Leader:
 
 
 class Election(Acquirable):
-    """An election by name. Its guards are leaderships: ``acquire`` campaigns until this candidate leads, giving the guard
-    back resigns, and a leader that dies is followed by the next candidate in order.
+    """An election by name: ``acquire`` campaigns until this candidate leads, ``release`` resigns, and a leader that dies is
+    followed by the next candidate in order.
 
     >>> import fencelock
     >>> with fencelock.connect("memory:election") as client:
-    ...     with client.election("scheduler") as leadership:
-    ...         client.election("scheduler").leader().token == leadership.token
+    ...     with client.election("scheduler") as guard:
+    ...         client.election("scheduler").leader().token == guard.token
     True
     """
 

@@ -106,9 +106,7 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
 
     def release(self) -> Released:
         """Frees the lock and tells how that went."""
-        if not self._grant.is_here():
-            return Released.ALREADY_LOST
-        return Released(self._grant.release())
+        return self._end(False)
 
     def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
@@ -133,10 +131,11 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
         _waiting.check()
         return self._connection.perform(request)
 
-    def _finish(self, failed: bool) -> Released:
-        """Gives the guard back at the end of a block."""
-        del failed
-        return self.release()
+    def _end(self, succeeded: bool) -> Released:
+        """Gives the guard back; a run of a job with how it went."""
+        if not self._grant.is_here():
+            return Released.ALREADY_LOST
+        return Released(self._grant.release(succeeded))
 
     def _exit(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -144,6 +143,6 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
         """Does the work of ``__exit__``, unless a signal comes in between."""
         if self._grant.is_given_back():
             return
-        released = self._finish(failed=kind is not None)
+        released = self._end(kind is None)
         if released is Released.ALREADY_LOST and self._grant.is_here():
             tell(_native.lost_before_release(), error)

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, Self
 
 from . import _loop, _native
 from ._link import Link
@@ -65,7 +65,8 @@ class Skipped:
 
 
 class Run(Guard):
-    """A run of a job, for threads. ``with`` says at the end of the block how it went: failed if the block raised."""
+    """A run of a job, for threads: a guard that ends with how it went. ``with`` says that at the end of the block: failed if the block
+    raised. A ``release`` is a failure too."""
 
     __slots__ = ()
 
@@ -84,19 +85,6 @@ class Run(Guard):
     def fail(self) -> Released:
         """It has failed: this instant is not run again, and the failure can be seen."""
         return self._end(False)
-
-    def release(self) -> NoReturn:
-        """Always refused: a run says how it ended. ``InvalidArgumentError``, or ``NotHeldError`` once it has said so."""
-        self._perform(self._ask("release"))
-        raise AssertionError("the core releases no run")
-
-    def _end(self, succeeded: bool) -> Released:
-        if not self._grant.is_here():
-            return Released.ALREADY_LOST
-        return Released(self._grant.end(succeeded))
-
-    def _finish(self, failed: bool) -> Released:
-        return self._end(not failed)
 
 
 class AnyJob:

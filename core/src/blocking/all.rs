@@ -6,11 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::refused;
+use super::Guard;
 use crate::error::Result;
-use crate::fence::Token;
-use crate::guard::Claim;
-use crate::released::Released;
 use crate::runtime::InlineRuntime;
 
 /// Several mutexes that are acquired as one, for threads; see [`fencelock::All`](crate::All).
@@ -49,74 +46,27 @@ impl All {
     }
 
     /// Waits for all, for ever or as long as the option `wait` says.
-    pub fn acquire(&self) -> Result<AllGuard> {
-        let inner = self.runtime.run(self.inner.acquire())??;
-        Ok(self.guard(inner))
+    pub fn acquire(&self) -> Result<Guard> {
+        Guard::won(&self.runtime, self.inner.acquire())
     }
 
     /// Waits for all at most this long; then fails with `timeout`, holding none.
-    pub fn acquire_within(&self, wait: Duration) -> Result<AllGuard> {
-        let inner = self.runtime.run(self.inner.acquire_within(wait))??;
-        Ok(self.guard(inner))
+    pub fn acquire_within(&self, wait: Duration) -> Result<Guard> {
+        Guard::won(&self.runtime, self.inner.acquire_within(wait))
     }
 
     /// Asks once: `None` if one of them is held or waited for by somebody else.
-    pub fn try_acquire(&self) -> Result<Option<AllGuard>> {
-        let inner = self.runtime.run(self.inner.try_acquire())??;
-        Ok(inner.map(|inner| self.guard(inner)))
+    pub fn try_acquire(&self) -> Result<Option<Guard>> {
+        Guard::tried(&self.runtime, self.inner.try_acquire())
     }
 
-    fn guard(&self, inner: crate::AllGuard) -> AllGuard {
-        AllGuard { inner, runtime: self.runtime.clone() }
-    }
-}
-
-/// The local proof of several holds, for threads. Dropping it frees them all in the background.
-#[must_use = "dropping a guard frees its locks"]
-pub struct AllGuard {
-    inner: crate::AllGuard,
-    runtime: Arc<InlineRuntime>,
-}
-
-impl AllGuard {
-    /// The fencing token of one of the locks: each resource is handed its own.
-    pub fn token(&self, name: &str) -> Option<Token> {
-        self.inner.token(name)
-    }
-
-    /// A look at one of the guards for somebody else.
-    pub fn claim(&self, name: &str) -> Option<Claim> {
-        self.inner.claim(name)
-    }
-
-    /// Whether all of them may be relied on at this very moment.
-    pub fn is_held(&self) -> bool {
-        self.inner.is_held()
-    }
-
-    /// `Ok` while all of them may be relied on, the first one's error afterwards.
-    pub fn check(&self) -> Result<()> {
-        self.inner.check()
-    }
-
-    /// Pushes the end of every lease to at least now + `ttl`.
-    pub fn extend(&self, ttl: Duration) -> Result<()> {
-        self.runtime.run(self.inner.extend(ttl))?
-    }
-
-    /// Frees all, in one go, and tells the worst of what came of it.
-    pub fn release(self) -> Released {
-        self.runtime.run(self.inner.release()).unwrap_or_else(refused)
+    /// Waits for all at most this long: `None` if one of them is held by somebody else all the while.
+    pub fn try_acquire_within(&self, wait: Duration) -> Result<Option<Guard>> {
+        Guard::tried(&self.runtime, self.inner.try_acquire_within(wait))
     }
 }
 
 impl fmt::Debug for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
-    }
-}
-
-impl fmt::Debug for AllGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::refused;
+use super::Guard;
 use crate::elect::Leader;
 use crate::error::Result;
-use crate::guard::Claim;
-use crate::released::Released;
 use crate::runtime::InlineRuntime;
 
 /// An election, for threads; see [`fencelock::Election`](crate::Election).
@@ -17,9 +16,9 @@ use crate::runtime::InlineRuntime;
 /// ```
 /// let client = fencelock::blocking::connect("memory:")?;
 /// let election = client.election("scheduler");
-/// let leadership = election.campaign()?;
-/// assert_eq!(election.leader()?.expect("somebody leads").token, Some(leadership.token()));
-/// leadership.resign().check()?;
+/// let guard = election.campaign()?;
+/// assert_eq!(election.leader()?.expect("somebody leads").token, Some(guard.token()));
+/// guard.release().check()?;
 /// # Ok::<(), fencelock::Error>(())
 /// ```
 #[derive(Clone)]
@@ -34,16 +33,19 @@ impl Election {
         Self { inner: self.inner.option(name, value), runtime: self.runtime }
     }
 
-    /// Waits until this candidate leads, for ever or as long as the option `wait` says.
-    pub fn campaign(&self) -> Result<Leadership> {
-        let inner = self.runtime.run(self.inner.campaign())??;
-        Ok(self.leadership(inner))
+    /// Waits until this candidate leads, for ever or as long as the option `wait` says. To release the guard is to resign.
+    pub fn campaign(&self) -> Result<Guard> {
+        Guard::won(&self.runtime, self.inner.campaign())
     }
 
     /// Leads if nobody else does or stands for it.
-    pub fn try_campaign(&self) -> Result<Option<Leadership>> {
-        let leads = self.runtime.run(self.inner.try_campaign())??;
-        Ok(leads.map(|inner| self.leadership(inner)))
+    pub fn try_campaign(&self) -> Result<Option<Guard>> {
+        Guard::tried(&self.runtime, self.inner.try_campaign())
+    }
+
+    /// Leads if that can be had within this time.
+    pub fn try_campaign_within(&self, wait: Duration) -> Result<Option<Guard>> {
+        Guard::tried(&self.runtime, self.inner.try_campaign_within(wait))
     }
 
     /// The present leader; `None` if nobody leads.
@@ -54,38 +56,6 @@ impl Election {
     /// Follows who leads.
     pub fn observe(&self) -> Observer {
         Observer { inner: self.inner.observe(), runtime: self.runtime.clone() }
-    }
-
-    fn leadership(&self, inner: crate::Leadership) -> Leadership {
-        Leadership { inner, runtime: self.runtime.clone() }
-    }
-}
-
-/// The guard of a leader, for threads. Dropping it gives it up in the background.
-#[must_use = "dropping a leadership gives it up"]
-#[derive(Debug)]
-pub struct Leadership {
-    inner: crate::Leadership,
-    runtime: Arc<InlineRuntime>,
-}
-
-impl Leadership {
-    /// Gives the leadership up; the next candidate leads.
-    pub fn resign(self) -> Released {
-        self.runtime.run(self.inner.resign()).unwrap_or_else(refused)
-    }
-
-    /// Calls `act` once, on the client's own thread, if the leadership is lost; not if it is given up.
-    pub fn on_lost(&self, act: impl FnOnce() + Send + 'static) {
-        self.inner.on_lost(act);
-    }
-}
-
-impl std::ops::Deref for Leadership {
-    type Target = Claim;
-
-    fn deref(&self) -> &Claim {
-        &self.inner
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::refused;
+use super::{Guard, refused};
+use crate::algorithm::{Begun, Ending};
 use crate::error::Result;
-use crate::job::{JobState, RunClaim, Skipped};
+use crate::job::{JobState, Skipped};
 use crate::released::Released;
 use crate::runtime::InlineRuntime;
 use crate::with_error::WithError;
@@ -46,15 +47,15 @@ impl Job {
     /// is due.
     pub fn start(&self) -> Result<Result<Run, Skipped>> {
         let run = self.runtime.run(self.inner.start())??;
-        Ok(run.map(|inner| Run { inner, runtime: self.runtime.clone() }))
+        Ok(run.map(|crate::Run { guard, begun }| Run { guard: Guard::of(guard, &self.runtime), begun }))
     }
 
     /// Runs `body` if a run is due; answers [`Skipped`] if none is. If the run was lost meanwhile, the answer is an error with
-    /// code `lost`; the body can look at its claim to learn it earlier. An error of the body's own wins, and the loss is
+    /// code `lost`; the body can look at its run to learn it earlier. An error of the body's own wins, and the loss is
     /// attached to it ([`WithError`]).
     pub fn with<T, E>(
         &self,
-        body: impl FnOnce(&RunClaim) -> Result<T, E>,
+        body: impl FnOnce(&Run) -> Result<T, E>,
     ) -> Result<Result<T, Skipped>, WithError<E>> {
         let run = match self.start()? {
             Ok(run) => run,
@@ -73,30 +74,35 @@ impl Job {
     }
 }
 
-/// A run of a job, for threads. Dropping it marks it as failed in the background.
+/// A run of a job, for threads: a [`Guard`] that ends with how it went. Dropping it marks it as failed in the background.
 #[must_use = "dropping a run marks it as failed"]
 pub struct Run {
-    inner: crate::Run,
-    runtime: Arc<InlineRuntime>,
+    guard: Guard,
+    begun: Begun,
 }
 
 impl Run {
+    /// The scheduled instant, as the time since 1970 (UTC).
+    pub fn instant(&self) -> Duration {
+        Duration::from_micros(self.begun.instant)
+    }
+
     /// Marks the run as succeeded and tells how that went.
     pub fn succeed(self) -> Released {
-        self.runtime.run(self.inner.succeed()).unwrap_or_else(refused)
+        self.guard.runtime.run(self.begun.end(Ending::Succeeded)).unwrap_or_else(refused)
     }
 
     /// Marks the run as failed.
     pub fn fail(self) -> Released {
-        self.runtime.run(self.inner.fail()).unwrap_or_else(refused)
+        self.guard.runtime.run(self.begun.end(Ending::Failed)).unwrap_or_else(refused)
     }
 }
 
 impl std::ops::Deref for Run {
-    type Target = RunClaim;
+    type Target = Guard;
 
-    fn deref(&self) -> &RunClaim {
-        &self.inner
+    fn deref(&self) -> &Guard {
+        &self.guard
     }
 }
 
@@ -108,6 +114,6 @@ impl fmt::Debug for Job {
 
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
+        self.guard.fmt(f)
     }
 }

@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::all::{All, AllGuard};
-pub use self::election::{Election, Leadership, Observer};
+pub use self::all::All;
+pub use self::election::{Election, Observer};
 #[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
 pub use self::job::{Job, Run};
@@ -34,7 +34,7 @@ pub use self::scope::Scope;
 pub use self::version::Versioned;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
-use crate::guard::Claim;
+use crate::guard::{Claim, Pending};
 use crate::job::Schedule;
 use crate::port::{HolderView, LockState};
 use crate::released::Released;
@@ -214,26 +214,22 @@ impl Lock {
 
     /// Waits for the lock, for ever or as long as [`Lock::wait`] says.
     pub fn acquire(&self) -> Result<Guard> {
-        let guard = self.runtime.run(self.inner.acquire())??;
-        Ok(self.guard(guard))
+        Guard::won(&self.runtime, self.inner.acquire())
     }
 
     /// Waits for the lock at most this long; then fails with `timeout`.
     pub fn acquire_within(&self, wait: Duration) -> Result<Guard> {
-        let guard = self.runtime.run(self.inner.acquire_within(wait))??;
-        Ok(self.guard(guard))
+        Guard::won(&self.runtime, self.inner.acquire_within(wait))
     }
 
     /// Asks once: `None` if somebody else holds the lock or waits for it.
     pub fn try_acquire(&self) -> Result<Option<Guard>> {
-        let guard = self.runtime.run(self.inner.try_acquire())??;
-        Ok(guard.map(|guard| self.guard(guard)))
+        Guard::tried(&self.runtime, self.inner.try_acquire())
     }
 
     /// Waits for the lock at most this long: `None` if somebody else holds it all the while.
     pub fn try_acquire_within(&self, wait: Duration) -> Result<Option<Guard>> {
-        let guard = self.runtime.run(self.inner.try_acquire_within(wait))??;
-        Ok(guard.map(|guard| self.guard(guard)))
+        Guard::tried(&self.runtime, self.inner.try_acquire_within(wait))
     }
 
     /// Whether anybody holds the lock now.
@@ -257,10 +253,6 @@ impl Lock {
     pub fn inspect(&self) -> Result<LockState> {
         self.runtime.run(self.inner.inspect())?
     }
-
-    fn guard(&self, inner: crate::Guard) -> Guard {
-        Guard { inner, runtime: self.runtime.clone() }
-    }
 }
 
 /// The local proof of a hold, for threads. Dropping it frees the lock in the background.
@@ -271,6 +263,21 @@ pub struct Guard {
 }
 
 impl Guard {
+    fn of(inner: crate::Guard, runtime: &Arc<InlineRuntime>) -> Self {
+        Self { inner, runtime: runtime.clone() }
+    }
+
+    fn won(runtime: &Arc<InlineRuntime>, acquire: Pending<crate::Guard>) -> Result<Self> {
+        Ok(Self::of(runtime.run(acquire)??, runtime))
+    }
+
+    fn tried(
+        runtime: &Arc<InlineRuntime>,
+        acquire: Pending<Option<crate::Guard>>,
+    ) -> Result<Option<Self>> {
+        Ok(runtime.run(acquire)??.map(|guard| Self::of(guard, runtime)))
+    }
+
     /// Pushes the end of the lease to at least now + `ttl`; see [`fencelock::Guard::extend`](crate::Guard::extend).
     pub fn extend(&self, ttl: Duration) -> Result<()> {
         self.runtime.run(self.inner.extend(ttl))?

@@ -15,8 +15,7 @@ impl Facade {
     pub(super) fn campaign(&self, name: &str, options: Named) -> Work {
         let election = self.election(name, options);
         Box::pin(async move {
-            let leads = election.campaign().await?.into_guard();
-            Ok(HeldItem::Guard(leads).into())
+            Ok(HeldItem::Guard(election.campaign().await?).into())
         })
     }
 
@@ -27,9 +26,7 @@ impl Facade {
                 None => election.try_campaign(),
                 Some(wait) => election.option("wait", wait).try_in_time(),
             };
-            let leads = tried.await?;
-            let leads = leads.map(|leads| HeldItem::Guard(leads.into_guard()));
-            Ok(leads.into())
+            Ok(tried.await?.map(HeldItem::Guard).into())
         })
     }
 

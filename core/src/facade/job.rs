@@ -9,8 +9,6 @@ use super::held::HeldItem;
 use super::{Facade, Named, Work, with_options};
 use crate::error::{Error, Result};
 use crate::job::Schedule;
-use crate::port::BoxFuture;
-use crate::released::Released;
 
 /// The times at which a job is due, as the languages say them: a period in milliseconds, or a cron expression and its time zone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,14 +70,6 @@ impl Facade {
                 Err(skipped) => Ok(json!({ "skipped": skipped }).into()),
             }
         })
-    }
-
-    pub(super) fn end_job(&self, guard: u64, succeeded: bool) -> Work {
-        // At once: whoever gives up waiting for the answer has said how it ended.
-        let ending = self.take(guard, HeldItem::run).map(|run| -> BoxFuture<'static, Released> {
-            if succeeded { Box::pin(run.succeed()) } else { Box::pin(run.fail()) }
-        });
-        Box::pin(async move { Ok(ending?.await.into()) })
     }
 
     pub(super) fn inspect_job(&self, name: &str) -> Work {

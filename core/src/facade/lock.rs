@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::{join_all, select_all};
 use serde_json::{Value, json};
 
 use super::held::HeldItem;
@@ -66,7 +65,7 @@ impl Facade {
 
     pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
-        Box::pin(async move { Ok(HeldItem::All(all.acquire().await?).into()) })
+        Box::pin(async move { Ok(HeldItem::Guard(all.acquire().await?).into()) })
     }
 
     pub(super) fn try_acquire_all(
@@ -81,17 +80,19 @@ impl Facade {
                 None => all.try_acquire(),
                 Some(wait) => all.option("wait", wait).try_in_time(),
             };
-            Ok(tried.await?.map(HeldItem::All).into())
+            Ok(tried.await?.map(HeldItem::Guard).into())
         })
     }
 
-    pub(super) fn release(&self, guard: u64) -> Work {
-        let released = self.take(guard, HeldItem::release);
-        Box::pin(async move { Ok(released?.await.into()) })
+    /// At once: whoever gives up waiting for the answer has given it back.
+    pub(super) fn release(&self, guard: u64, succeeded: bool) -> Work {
+        let held = self.shared.state.lock().held.remove(&guard).ok_or_else(Error::not_held);
+        let ending = held.map(|held| held.release(succeeded));
+        Box::pin(async move { Ok(ending?.await.into()) })
     }
 
     pub(super) fn transfer(&self, guard: u64) -> Work {
-        let held = self.take(guard, Ok);
+        let held = self.shared.state.lock().held.remove(&guard).ok_or_else(Error::not_held);
         Box::pin(async move {
             match held? {
                 HeldItem::Guard(guard) => Ok(json!(guard.transfer().await?).into()),
@@ -110,23 +111,18 @@ impl Facade {
     }
 
     pub(super) fn extend(&self, guard: u64, ttl: f64) -> Work {
-        let claims = self.claims(guard);
+        let claim = self.claim(guard);
         Box::pin(async move {
             let ttl = Duration::try_from_secs_f64(ttl / 1000.0).unwrap_or_default();
-            let claims = claims?;
-            let extended = join_all(claims.iter().map(|claim| claim.extend(ttl))).await;
-            extended.into_iter().collect::<Result<()>>()?;
+            claim?.extend(ttl).await?;
             Ok(Value::Null.into())
         })
     }
 
     pub(super) fn lost(&self, guard: u64) -> Work {
-        let claims = self.claims(guard);
+        let claim = self.claim(guard);
         Box::pin(async move {
-            let claims = claims?;
-            let ends = claims.iter().map(|claim| Box::pin(claim.ended()));
-            let (lost, ..) = select_all(ends).await;
-            if lost { Ok(Value::Null.into()) } else { Err(Error::not_held()) }
+            if claim?.ended().await { Ok(Value::Null.into()) } else { Err(Error::not_held()) }
         })
     }
 

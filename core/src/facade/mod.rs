@@ -128,19 +128,20 @@ impl Facade {
 
     /// Whether the guard may be relied on at this very moment; false for one that was given back.
     pub fn is_held(&self, guard: u64) -> bool {
-        self.shared.state.lock().held.get(&guard).is_some_and(HeldItem::is_held)
+        self.shared.state.lock().held.get(&guard).is_some_and(|held| held.guard().is_held())
     }
 
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
-        let remaining = self.shared.state.lock().held.get(&guard).map(HeldItem::remaining);
+        let remaining = self.shared.state.lock().held.get(&guard).map(|held| held.guard().remaining());
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
     }
 
     /// `Ok` while the guard may be relied on; afterwards the error to raise: `lost`, or `not_held` for one that was given
     /// back.
     pub fn check(&self, guard: u64) -> Result<()> {
-        self.claims(guard)?.iter().try_for_each(Claim::check)
+        let state = self.shared.state.lock();
+        state.held.get(&guard).ok_or_else(Error::not_held)?.guard().check()
     }
 
     /// Takes a grant back that was drained and then reached nobody, as if it had not been asked for: a guard is given back,
@@ -183,20 +184,9 @@ impl Facade {
         self.shared.state.lock().scopes.remove(&scope);
     }
 
-    fn claims(&self, guard: u64) -> Result<Vec<Claim>> {
+    fn claim(&self, guard: u64) -> Result<Claim> {
         let state = self.shared.state.lock();
-        state.held.get(&guard).map(HeldItem::claims).ok_or_else(Error::not_held)
-    }
-
-    /// Takes what is behind a number, if it is of this sort.
-    fn take<T>(&self, guard: u64, sort: impl FnOnce(HeldItem) -> Result<T, HeldItem>) -> Result<T> {
-        let mut state = self.shared.state.lock();
-        let held = state.held.remove(&guard).ok_or_else(Error::not_held)?;
-        sort(held).map_err(|held| {
-            let wrong = held.wrong_sort();
-            state.held.insert(guard, held);
-            wrong
-        })
+        state.held.get(&guard).map(|held| held.guard().claim()).ok_or_else(Error::not_held)
     }
 
     /// The work of an operation, begun at once: a guard that is given back is not held from here on. No panic gets out of it:
@@ -221,7 +211,7 @@ impl Facade {
             }
             Op::Transfer { guard } => self.transfer(guard),
             Op::Adopt { text } => self.adopt(&text),
-            Op::Release { guard } => self.release(guard),
+            Op::Release { guard, succeeded } => self.release(guard, succeeded),
             Op::Extend { guard, ttl } => self.extend(guard, ttl),
             Op::Lost { guard } => self.lost(guard),
             Op::Inspect { name, options } => self.inspect(&name, options),
@@ -239,7 +229,6 @@ impl Facade {
             }
             Op::BackOff { name, options, tries } => self.back_off(&name, options, tries),
             Op::StartJob { name, times, at, options } => self.start_job(&name, &times, at, options),
-            Op::EndJob { guard, succeeded } => self.end_job(guard, succeeded),
             Op::InspectJob { name } => self.inspect_job(&name),
             Op::Campaign { name, options } => self.campaign(&name, options),
             Op::TryCampaign { name, options, wait } => self.try_campaign(&name, options, wait),
@@ -318,7 +307,9 @@ impl Yield {
             Self::Answer(answer) => Ok(answer),
             Self::Held(mut uncollected) => {
                 // Lost before its host looked: no body of a job begins under that.
-                uncollected.0.as_ref().map_or(Ok(()), HeldItem::check_run)?;
+                if let Some(HeldItem::Run(run)) = &uncollected.0 {
+                    run.check()?;
+                }
                 let facade = facade.upgrade().ok_or_else(Error::closed)?;
                 let held = uncollected.0.take();
                 Ok(held.map_or(Answer::Value(Value::Null), |held| facade.keep(held)))
@@ -338,7 +329,7 @@ impl Shared {
         let mut state = self.state.lock();
         state.numbers += 1;
         let guard = state.numbers;
-        let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
+        let (token, tokens, instant) = (held.guard().token().get(), held.tokens(), held.instant());
         let name = held.adopted();
         state.held.insert(guard, held);
         Answer::Granted(Granted { guard, token, name, tokens, instant })

@@ -74,10 +74,13 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<Value>,
     },
-    /// Give a guard back, or resign. Completes with a [`Released`](crate::Released).
+    /// Give a guard back. Completes with a [`Released`](crate::Released).
     Release {
         /// The guard's number.
         guard: u64,
+        /// Of a run of a job: whether it has succeeded.
+        #[serde(default)]
+        succeeded: bool,
     },
     /// Let another process go on with a guard's hold. Completes with the text for it.
     Transfer {
@@ -205,13 +208,6 @@ pub enum Operation {
         #[serde(default)]
         options: Map<String, Value>,
     },
-    /// Say how a run ended. Completes with a [`Released`](crate::Released).
-    EndJob {
-        /// The run's number.
-        guard: u64,
-        /// Whether it has succeeded.
-        succeeded: bool,
-    },
     /// The last run. Completes with a [`JobState`](crate::JobState) or null.
     InspectJob {
         /// The job.
@@ -305,7 +301,6 @@ impl Operation {
             | Self::CompareAndSet { .. }
             | Self::DeleteVersion { .. }
             | Self::BackOff { .. }
-            | Self::EndJob { .. }
             | Self::InspectJob { .. }
             | Self::Leader { .. }
             | Self::Observe { .. } => false,

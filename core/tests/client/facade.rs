@@ -136,7 +136,7 @@ async fn waiting_for_a_loss_ends_when_the_guard_is_given_back() {
     let granted = granted(&host.completions(1).await[0]).unwrap();
     let lost = host.submit(Operation::Lost { guard: granted.guard });
     tokio::task::yield_now().await;
-    host.submit(Operation::Release { guard: granted.guard });
+    host.submit(Operation::Release { guard: granted.guard, succeeded: false });
     let done = host.completions(2).await;
     let told = done.into_iter().find(|done| done.operation == lost).unwrap();
     assert_eq!(told.result.unwrap_err().code(), Code::NotHeld);
@@ -185,7 +185,7 @@ async fn what_is_performed_needs_no_pump() {
     let granted = acquire().await.unwrap().granted().unwrap();
     let waits = tokio::time::timeout(Duration::from_millis(10), acquire());
     assert!(waits.await.is_err(), "it is somebody's; what is dropped leaves no ticket");
-    host.facade.perform(Operation::Release { guard: granted.guard }).await.unwrap();
+    host.facade.perform(Operation::Release { guard: granted.guard, succeeded: false }).await.unwrap();
     tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
         .await
         .expect("nothing is left");
@@ -258,7 +258,7 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
     // Nobody has begun it, so the instant is left to others.
     let answer = host.facade.perform(start(serde_json::Map::default())).await.unwrap();
     let run = answer.granted().unwrap();
-    host.facade.perform(Operation::EndJob { guard: run.guard, succeeded: true }).await.unwrap();
+    host.facade.perform(Operation::Release { guard: run.guard, succeeded: true }).await.unwrap();
 
     // Why there is none is told in the same place.
     let skipped = json!(host.facade.perform(start(serde_json::Map::default())).await.unwrap());
@@ -369,7 +369,7 @@ async fn a_run_whose_end_nobody_stays_for_has_ended_as_was_said() {
         };
         host.submit(start);
         let run = granted(&host.completions(1).await[0]).unwrap();
-        let end = host.submit(Operation::EndJob { guard: run.guard, succeeded });
+        let end = host.submit(Operation::Release { guard: run.guard, succeeded });
         for _ in 0..turns {
             tokio::task::yield_now().await;
         }

@@ -97,7 +97,7 @@ async fn every_kind_costs_two(world: &World) {
     assert_eq!(count.batches() - before, 4);
     let before = count.batches();
     let leader = client.election("leader").campaign().await.unwrap();
-    leader.resign().await.check().unwrap();
+    leader.release().await.check().unwrap();
     assert_eq!(count.batches() - before, 2);
 }
 

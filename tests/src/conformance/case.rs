@@ -96,9 +96,6 @@ pub enum Need {
     /// Words are sent as they are, also those that a typed interface has no place for.
     #[serde(rename = "untyped")]
     Untyped,
-    /// A run, which is not released, can be asked to be.
-    #[serde(rename = "run_release")]
-    RunRelease,
     /// Jobs by the calendar.
     #[serde(rename = "cron")]
     Cron,

@@ -219,9 +219,6 @@ impl Column {
             Need::Untyped if door.is_some() => {
                 Some("the language's interface has no way to say it")
             }
-            Need::RunRelease if matches!(self.language, "java" | "kotlin" | "ruby") => {
-                Some("a run of theirs has no `release`")
-            }
             Need::SharedStore if program && self.backend == Backend::Memory => {
                 Some("two programs have no memory in common")
             }

@@ -18,9 +18,6 @@ const TOO_LONG: f64 = 1e15;
 /// Why the command line cannot play a case; `None` if it can.
 pub(super) fn lacks(case: &Case) -> Option<&'static str> {
     let needs = case.needs();
-    if needs.contains(&Need::RunRelease) {
-        return Some("a run ends with its command");
-    }
     if needs.contains(&Need::Untyped) {
         return Some("all its words are text");
     }

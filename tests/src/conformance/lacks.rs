@@ -70,7 +70,6 @@ impl Backend {
                 | Need::TakingAway
                 | Need::Abort
                 | Need::Untyped
-                | Need::RunRelease
                 | Need::Cron
                 | Need::Urls
                 | Need::UrlOptions

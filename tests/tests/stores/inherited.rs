@@ -92,7 +92,7 @@ fn threads(url: &str, anew: fn(&str)) {
             assert_eq!(guard.release(), Released::AlreadyLost);
             assert_eq!(both.release(), Released::AlreadyLost);
             assert_eq!(run.fail(), Released::AlreadyLost);
-            assert_eq!(led.resign(), Released::AlreadyLost);
+            assert_eq!(led.release(), Released::AlreadyLost);
             drop(dropped);
             drop((claim, client));
             anew(url);
@@ -108,7 +108,7 @@ fn threads(url: &str, anew: fn(&str)) {
     assert_eq!(guard.release(), Released::Released);
     assert_eq!(both.release(), Released::Released);
     assert_eq!(run.succeed(), Released::Released);
-    assert_eq!(led.resign(), Released::Released);
+    assert_eq!(led.release(), Released::Released);
     drop(dropped);
     other.lock("dropped").acquire_within(BOUND).unwrap().release().check().unwrap();
     client.close().unwrap();

@@ -106,19 +106,19 @@ impl Place {
         let asks = self.checker.asks(self.number, act.lock, act, true);
         let leads = Cancelled::new(&self.node, act.cancel, election.campaign()).await;
         drop(asks);
-        let leadership = match leads {
-            Some(Ok(leadership)) => leadership,
+        let guard = match leads {
+            Some(Ok(guard)) => guard,
             Some(Err(error)) => {
                 self.explain(&error, 0);
                 return;
             }
             None => return self.checker.count(|figures| figures.cancels += 1),
         };
-        let span = self.checker.holds(self.number, act.lock, act, &leadership);
-        self.stay(&leadership, span, act).await;
+        let span = self.checker.holds(self.number, act.lock, act, &guard);
+        self.stay(&guard, span, act).await;
         match act.end {
-            End::Drop => drop(leadership),
-            End::Release(_) | End::Fail => self.judge_end(leadership.resign().await),
+            End::Drop => drop(guard),
+            End::Release(_) | End::Fail => self.judge_end(guard.release().await),
         }
     }
 

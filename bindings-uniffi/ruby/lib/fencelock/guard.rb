@@ -11,6 +11,9 @@ module Fencelock
     # The fencing token: hand it to the resource with every write.
     def token = @native.token
 
+    # The token of each lock, by name: of several as one, each resource is handed its own.
+    def tokens = @native.tokens
+
     # Whether the lock may be relied on at this very moment.
     def held? = @native.is_held
 

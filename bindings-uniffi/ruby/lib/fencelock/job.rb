@@ -4,7 +4,7 @@ module Fencelock
   # There is no run to start: `reason` is `running`, `done` or `not_due`, `last` the last run.
   Skipped = Struct.new(:reason, :last)
 
-  # A run of a job. One that is collected has failed.
+  # A run of a job: a guard that ends with how it went. One that is released or collected has failed.
   class Run < Guard
     def initialize(native)
       @run = native
@@ -17,8 +17,6 @@ module Fencelock
     def succeed = ending { @run.succeed }
 
     def fail = ending { @run.fail }
-
-    undef_method :release
 
     private
 

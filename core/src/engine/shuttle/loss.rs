@@ -51,7 +51,7 @@ async fn released_while(
     let client = engine(&memory, &runtime).await;
     let request = Request::of_a_mutex(0);
     let held = client.acquire(&lock_id(), request, Wait::Forever).await.unwrap().unwrap();
-    let guard = Guard::new(client.clone(), held.clone());
+    let guard = Guard::new(client.clone(), "x".into(), held.clone());
     let (core_of_finder, hold) = (client.clone(), held.hold.clone());
     let finder = thread::spawn(move || lose(core_of_finder, &hold));
     let claim = guard.claim();

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use fencelock::{AllGuard, Client, Code, Guard, Leadership, Lock, Released, Run};
+use fencelock::{Client, Code, Guard, Lock, Released, Run};
 use fencelock_tests::servers::RedisServer;
 use redis::Connection;
 
@@ -41,8 +41,8 @@ fn kinds(client: &Client, name: &str) -> [Lock; 3] {
 /// The other holds beside the mutex while there is trouble.
 struct Others {
     guards: Vec<Guard>,
-    all: AllGuard,
-    leader: Leadership,
+    all: Guard,
+    leader: Guard,
     run: Run,
 }
 
@@ -65,7 +65,7 @@ impl Others {
             assert_eq!(guard.release().await, Released::Released, "{mode:?}");
         }
         assert_eq!(self.all.release().await, Released::Released, "several");
-        assert_eq!(self.leader.resign().await, Released::Released, "the leader");
+        assert_eq!(self.leader.release().await, Released::Released, "the leader");
         assert_eq!(self.run.succeed().await, Released::Released, "the run");
     }
 }

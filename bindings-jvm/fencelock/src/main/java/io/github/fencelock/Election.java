@@ -6,15 +6,15 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * An election, made by {@link Client#election}: whoever campaigns waits in order; the leader leads until it resigns, its process
+ * An election, made by {@link Client#election}: whoever campaigns waits in order; the leader leads until its guard is released, its process
  * ends, or it cannot renew its lease any more. It is held over the lock of the same name, and who leads is fenced by the
  * lock's token.
  *
  * <pre>{@code
  * try (Client client = Fencelock.connect("memory:")) {
  *     Election election = client.election("scheduler").label("node-1");
- *     try (Leadership leadership = election.campaign()) {
- *         assert election.leader().orElseThrow().token().getAsLong() == leadership.token();
+ *     try (Guard guard = election.campaign()) {
+ *         assert election.leader().orElseThrow().token().getAsLong() == guard.token();
  *     }
  *     assert election.leader().isEmpty();
  * }
@@ -48,35 +48,35 @@ public final class Election implements LockOptions<Election> {
      * @throws LockTimeoutException if the wait is over before that
      * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
-    public Leadership campaign() throws InterruptedException {
+    public Guard campaign() throws InterruptedException {
         return campaigning().await();
     }
 
     /** As {@link #campaign}, as a future. To cancel it ends the candidacy. */
-    public CompletableFuture<Leadership> campaignAsync() {
+    public CompletableFuture<Guard> campaignAsync() {
         return campaigning().async();
     }
 
-    private Request<Leadership> campaigning() {
-        return Request.holding(client, operation("campaign"), this::leadership);
+    private Request<Guard> campaigning() {
+        return Request.holding(client, operation("campaign"), this::guard);
     }
 
     /** Leads if nobody else does or stands for it. */
-    public Optional<Leadership> tryCampaign() {
+    public Optional<Guard> tryCampaign() {
         return trying().get();
     }
 
     /** As {@link #tryCampaign}, as a future. */
-    public CompletableFuture<Optional<Leadership>> tryCampaignAsync() {
+    public CompletableFuture<Optional<Guard>> tryCampaignAsync() {
         return trying().async();
     }
 
-    private Request<Optional<Leadership>> trying() {
-        return Request.trying(client, operation("try_campaign"), this::leadership);
+    private Request<Optional<Guard>> trying() {
+        return Request.trying(client, operation("try_campaign"), this::guard);
     }
 
-    private Leadership leadership(Map<String, Object> granted) {
-        return new Leadership(client, name, granted);
+    private Guard guard(Map<String, Object> granted) {
+        return new Guard(client, name, granted);
     }
 
     /** The present leader; empty if nobody leads. */

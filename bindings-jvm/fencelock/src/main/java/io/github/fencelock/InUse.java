@@ -12,12 +12,12 @@ final class InUse {
     /** At this size the set lets go of holds that were lost without a listener. */
     private static final int FULL = 1_000;
 
-    private static final Set<Hold> HOLDS = ConcurrentHashMap.newKeySet();
+    private static final Set<Guard> HOLDS = ConcurrentHashMap.newKeySet();
     private static volatile int full = FULL;
 
     private InUse() {}
 
-    static void keep(Hold hold) {
+    static void keep(Guard hold) {
         HOLDS.add(hold);
         if (HOLDS.size() >= full) {
             HOLDS.removeIf(each -> !each.stands());
@@ -25,13 +25,13 @@ final class InUse {
         }
     }
 
-    static void letGo(Hold hold) {
+    static void letGo(Guard hold) {
         HOLDS.remove(hold);
     }
 
     /** The client has given everything back: nothing is left of its holds. */
     static void letGo(Client client) {
-        for (Hold hold : HOLDS) {
+        for (Guard hold : HOLDS) {
             if (hold.client == client) {
                 hold.excuse();
                 HOLDS.remove(hold);

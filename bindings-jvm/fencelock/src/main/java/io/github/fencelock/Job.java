@@ -88,7 +88,7 @@ public final class Job implements LockOptions<Job> {
             Object skipped = started.get("skipped");
             return skipped == null ? new Run(client, name, started) : new Skipped(Shape.map(skipped));
         };
-        return Request.of(client, operation, understood, ifRun(Hold::begin), ifRun(Hold::decline));
+        return Request.of(client, operation, understood, ifRun(Guard::begin), ifRun(Guard::decline));
     }
 
     private static Consumer<Start> ifRun(Consumer<Run> does) {

@@ -30,16 +30,16 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
     }
 
     /** For something to hold. */
-    static <H extends Hold> Request<H> holding(
-        Client client, Map<String, Object> operation, Function<Map<String, Object>, H> made) {
-        return of(client, operation, granted -> made.apply(Shape.map(granted)), Hold::begin, Hold::decline);
+    static Request<Guard> holding(
+        Client client, Map<String, Object> operation, Function<Map<String, Object>, Guard> made) {
+        return of(client, operation, granted -> made.apply(Shape.map(granted)), Guard::begin, Guard::decline);
     }
 
     /** For something to hold that may not be granted. */
-    static <H extends Hold> Request<Optional<H>> trying(
-        Client client, Map<String, Object> operation, Function<Map<String, Object>, H> made) {
+    static Request<Optional<Guard>> trying(
+        Client client, Map<String, Object> operation, Function<Map<String, Object>, Guard> made) {
         return of(client, operation, granted -> Optional.ofNullable(granted).map(Shape::map).map(made),
-            hold -> hold.ifPresent(Hold::begin), hold -> hold.ifPresent(Hold::decline));
+            hold -> hold.ifPresent(Guard::begin), hold -> hold.ifPresent(Guard::decline));
     }
 
     /** Waits for the answer itself, so that exceptions are made in the thread that asked, with its stack. */

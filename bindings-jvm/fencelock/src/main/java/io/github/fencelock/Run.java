@@ -4,8 +4,8 @@ import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** A run of a job. Closing it without {@link #succeed} marks it as failed. */
-public final class Run extends Hold implements Start {
+/** A run of a job: a guard that ends with how it went. Closing it without {@link #succeed} marks it as failed. */
+public final class Run extends Guard implements Start {
     private final Instant instant;
 
     Run(Client client, String name, Map<String, Object> granted) {
@@ -26,12 +26,12 @@ public final class Run extends Hold implements Start {
      * @throws LockNotHeldException if its end was told before
      */
     public Released succeed() {
-        return end(true);
+        return ending(true).get();
     }
 
     /** As {@link #succeed}, without waiting. */
     public CompletableFuture<Released> succeedAsync() {
-        return endAsync(true);
+        return ending(true).async();
     }
 
     /**
@@ -40,37 +40,11 @@ public final class Run extends Hold implements Start {
      * @throws LockNotHeldException if its end was told before
      */
     public Released fail() {
-        return end(false);
+        return release();
     }
 
     /** As {@link #fail}, without waiting. */
     public CompletableFuture<Released> failAsync() {
-        return endAsync(false);
-    }
-
-    private Released end(boolean succeeded) {
-        givesBack();
-        return ending(succeeded).get();
-    }
-
-    private CompletableFuture<Released> endAsync(boolean succeeded) {
-        givesBack();
-        return ending(succeeded).async();
-    }
-
-    private Request<Released> ending(boolean succeeded) {
-        return giving(Map.of("op", "end_job", "guard", number, "succeeded", succeeded));
-    }
-
-    /**
-     * Marks the run as failed, unless its end was told before.
-     *
-     * @throws LockLostException if it had been lost
-     */
-    @Override
-    public void close() {
-        if (givesBack()) {
-            ending(false).get().check();
-        }
+        return releaseAsync();
     }
 }

@@ -76,9 +76,9 @@ final class CancelTest {
         turns.put("try", sailor -> cancelled(sailor, sailor.lock().tryAcquireAsync(), won -> won.ifPresent(Guard::close)));
         turns.put("all", sailor -> cancelled(sailor, sailor.all().acquireAsync(), Guard::close));
         turns.put("try all", sailor -> cancelled(sailor, sailor.all().tryAcquireAsync(), won -> won.ifPresent(Guard::close)));
-        turns.put("campaign", sailor -> cancelled(sailor, sailor.election().campaignAsync(), Leadership::close));
+        turns.put("campaign", sailor -> cancelled(sailor, sailor.election().campaignAsync(), Guard::close));
         turns.put("try campaign",
-            sailor -> cancelled(sailor, sailor.election().tryCampaignAsync(), won -> won.ifPresent(Leadership::close)));
+            sailor -> cancelled(sailor, sailor.election().tryCampaignAsync(), won -> won.ifPresent(Guard::close)));
         turns.put("observe", sailor -> cancelled(sailor, sailor.election().observe().changedAsync(), leader -> {}));
         turns.put("read", sailor -> cancelled(sailor, sailor.reader().acquireAsync(), Guard::close));
         turns.put("write", sailor -> cancelled(sailor, sailor.writer().acquireAsync(), Guard::close));
@@ -104,7 +104,7 @@ final class CancelTest {
         turns.put("lost",
             sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.lost().orTimeout(1, TimeUnit.MINUTES)));
         turns.put("release", sailor -> ended(sailor, sailor.lock().acquire().releaseAsync()));
-        turns.put("resign", sailor -> ended(sailor, sailor.election().campaign().resignAsync()));
+        turns.put("resign", sailor -> ended(sailor, sailor.election().campaign().releaseAsync()));
         turns.put("succeed", sailor -> ended(sailor, Run::succeedAsync));
         turns.put("fail", sailor -> ended(sailor, Run::failAsync));
         turns.put("update", sailor -> cancelled(sailor, sailor.value().updateAsync(seen -> 1L), done -> {}));

@@ -6,7 +6,7 @@ import java.util.concurrent.CountDownLatch;
 
 /** A program that holds locks while it ends: {@code Holder URL PREFIX CLIENTS EACH how}; {@code Holder idle} only waits. */
 public final class Holder {
-    private static final List<Hold> HELD = new ArrayList<>();
+    private static final List<Guard> HELD = new ArrayList<>();
 
     private Holder() {}
 
@@ -63,7 +63,7 @@ public final class Holder {
 
     /** While the JVM ends somebody still asks something, and is answered: only then is anything released. */
     private static void askLate() {
-        Hold last = HELD.get(HELD.size() - 1);
+        Guard last = HELD.get(HELD.size() - 1);
         for (int number = 0; number < 100; number++) {
             last.client.lock(last.name()).inspect();
         }

@@ -98,14 +98,14 @@ final class KindsTest {
             Election election = client.election(name).label("one");
             Observer observer = election.observe();
             assertTrue(observer.changed().isEmpty());
-            Leadership one = election.tryCampaign().orElseThrow();
+            Guard one = election.tryCampaign().orElseThrow();
             Leader leader = observer.changed().orElseThrow();
             assertEquals(one.token(), leader.token().getAsLong());
             assertEquals("one", leader.info().get("label"));
             assertEquals(Optional.of(leader), election.leader());
-            CompletableFuture<Leadership> next = election.campaignAsync();
-            one.resign().check();
-            Leadership two = next.get(10, TimeUnit.SECONDS);
+            CompletableFuture<Guard> next = election.campaignAsync();
+            one.release().check();
+            Guard two = next.get(10, TimeUnit.SECONDS);
             assertTrue(two.token() > one.token());
             two.close();
             assertTrue(election.leader().isEmpty());

@@ -77,24 +77,24 @@ final class LeakTest {
     }
 
     /** Takes a lock and uses it, in a frame of its own, so that nothing refers to it after. */
-    private static void useOnce(Client client, String name, Consumer<Hold> use) throws InterruptedException {
+    private static void useOnce(Client client, String name, Consumer<Guard> use) throws InterruptedException {
         use.accept(name.startsWith("office") ? client.election(name).campaign() : client.lock(name).acquire());
     }
 
     @Test
     void u02NoCollectionEndsAHoldInUse() throws Exception {
-        Map<String, Consumer<Hold>> ways = new LinkedHashMap<>();
-        ways.put("name", Hold::name);
-        ways.put("token", Hold::token);
-        ways.put("isHeld", Hold::isHeld);
-        ways.put("remaining", Hold::remaining);
-        ways.put("check", Hold::check);
+        Map<String, Consumer<Guard>> ways = new LinkedHashMap<>();
+        ways.put("name", Guard::name);
+        ways.put("token", Guard::token);
+        ways.put("isHeld", Guard::isHeld);
+        ways.put("remaining", Guard::remaining);
+        ways.put("check", Guard::check);
         ways.put("extend", hold -> hold.extend(Duration.ofMinutes(1)));
         ways.put("onLost", hold -> hold.onLost(() -> {}));
         ways.put("lost", hold -> hold.lost().thenRun(() -> {}));
         ways.put("office", hold -> hold.onLost(() -> {}));
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:")) {
-            for (Map.Entry<String, Consumer<Hold>> way : ways.entrySet()) {
+            for (Map.Entry<String, Consumer<Guard>> way : ways.entrySet()) {
                 for (int number = 0; number < 125; number++) {
                     useOnce(client, way.getKey() + number, way.getValue());
                 }

@@ -16,7 +16,7 @@ final class LeftoverTest {
     void whateverIsLeftIsSeen() throws Exception {
         try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url());
              Client other = Fencelock.connect(server.url())) {
-            Map<String, Hold> holds = new LinkedHashMap<>();
+            Map<String, Guard> holds = new LinkedHashMap<>();
             holds.put("s/mutex", client.lock("s/mutex").acquire());
             holds.put("s/read", client.readLock("s/read").acquire());
             holds.put("s/write", client.writeLock("s/write").acquire());
@@ -33,7 +33,7 @@ final class LeftoverTest {
             waits.cancel(true);
             Wait.until("it does not", () -> server.leftovers("s/mutex").equals(List.of("the hold s/mutex")));
 
-            holds.values().forEach(Hold::close);
+            holds.values().forEach(Guard::close);
             client.version("s/value").update(seen -> 1L);
             Wait.until(() -> "" + server.leftovers("s/"), () -> server.leftovers("s/").isEmpty());
             String record = server.texts("KEYS", "fencelock:*:lock:s/mutex").get(0);

@@ -120,13 +120,13 @@ final class LockTest {
     @Test
     void whoClosesWhatAnotherIsClosingIsDone() throws Exception {
         try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url() + "?timeout=300ms")) {
-            List<Hold> holds = List.of(client.lock("x").acquire(), client.election("y").campaign(),
+            List<Guard> holds = List.of(client.lock("x").acquire(), client.election("y").campaign(),
                 (Run) client.job("z", Duration.ofDays(1)).ttl(Duration.ofSeconds(2)).start());
             server.standStill();
             // What becomes of it on a store that does not answer is the first one's to hear.
             List<CompletableFuture<Void>> firsts = holds.stream().map(hold -> CompletableFuture.runAsync(hold::close, work ->
                 new Thread(work).start())).toList();
-            Wait.until("they ask", () -> holds.stream().noneMatch(Hold::isHeld));
+            Wait.until("they ask", () -> holds.stream().noneMatch(Guard::isHeld));
             holds.forEach(hold -> assertDoesNotThrow(hold::close));
             for (CompletableFuture<Void> first : firsts) {
                 first.handle((done, error) -> null).get(Wait.PATIENCE.toSeconds(), TimeUnit.SECONDS);

@@ -41,7 +41,7 @@ final class ObserverTest {
             Observer observer = client.election("x").observe();
             assertEquals(Optional.empty(), observer.changedAsync().get(10, TimeUnit.SECONDS));
             CompletableFuture<Optional<Leader>> given = observer.changedAsync();
-            try (Busy busy = new Busy(); Leadership leads = client.election("x").campaign()) {
+            try (Busy busy = new Busy(); Guard leads = client.election("x").campaign()) {
                 Wait.until("it is answered", () -> client.stats().running() == 0 && client.stats().done() == 0);
                 assertTrue(given.cancel(true));
                 busy.close();
@@ -50,7 +50,7 @@ final class ObserverTest {
                 Leader told = observer.changedAsync().get(10, TimeUnit.SECONDS).orElseThrow();
                 assertEquals(leads.token(), told.token().getAsLong());
                 CompletableFuture<Optional<Leader>> waits = observer.changedAsync();
-                leads.resign();
+                leads.release();
                 assertEquals(Optional.empty(), waits.get(10, TimeUnit.SECONDS));
             }
         }

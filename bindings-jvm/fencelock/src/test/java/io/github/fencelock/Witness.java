@@ -19,7 +19,7 @@ public final class Witness implements AutoCloseable {
     static final Duration PARTING = Duration.ofSeconds(1);
 
     private final Client client;
-    private final List<CompletableFuture<? extends Hold>> waits = new ArrayList<>();
+    private final List<CompletableFuture<? extends Guard>> waits = new ArrayList<>();
     private final Process process;
     private final BufferedReader out;
 
@@ -45,7 +45,7 @@ public final class Witness implements AutoCloseable {
     }
 
     /** Acquires a hold under this number, one kind after the other: nobody else may hold it meanwhile. */
-    static CompletableFuture<? extends Hold> asking(Client client, String prefix, int number) {
+    static CompletableFuture<? extends Guard> asking(Client client, String prefix, int number) {
         return switch (number % 4) {
             case 1 -> client.writeLock(prefix + number).acquireAsync();
             case 2 -> client.semaphore(prefix + number, 1).acquireAsync();
@@ -119,7 +119,7 @@ public final class Witness implements AutoCloseable {
     @Override
     public void close() {
         process.destroyForcibly();
-        waits.forEach(wait -> wait.thenAccept(Hold::close));
+        waits.forEach(wait -> wait.thenAccept(Guard::close));
         client.close();
     }
 }

@@ -60,7 +60,7 @@ public class SpringApplicationAtWork {
         return client.job(NAME, Duration.ofDays(1)).ttl(TTL).withRun(SpringApplicationAtWork::work) ? "done" : "not due";
     }
 
-    private static String work(Hold hold) throws InterruptedException {
+    private static String work(Guard hold) throws InterruptedException {
         System.out.println("working");
         for (long end = System.nanoTime() + WORK.toNanos(); System.nanoTime() < end; Thread.sleep(5)) {
             hold.check();

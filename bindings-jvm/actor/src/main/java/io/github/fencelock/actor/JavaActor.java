@@ -8,10 +8,8 @@ import io.github.fencelock.ClientOptions;
 import io.github.fencelock.Election;
 import io.github.fencelock.Fencelock;
 import io.github.fencelock.Guard;
-import io.github.fencelock.Hold;
 import io.github.fencelock.Job;
 import io.github.fencelock.Leader;
-import io.github.fencelock.Leadership;
 import io.github.fencelock.Lock;
 import io.github.fencelock.LockOptions;
 import io.github.fencelock.Observer;
@@ -35,7 +33,7 @@ import java.util.function.Supplier;
 /** The Java package as an actor of the conformance engine; tests/README.md of the project has the protocol. */
 public final class JavaActor implements Lines.Actor {
     private final Lines lines;
-    private final Map<Long, Hold> holds = new HashMap<>();
+    private final Map<Long, Guard> holds = new HashMap<>();
     private final Map<Long, Runnable> cancels = new HashMap<>();
     private final Map<String, Scope> scopes = new HashMap<>();
     private long numbers;
@@ -180,7 +178,7 @@ public final class JavaActor implements Lines.Actor {
 
     /** By turns a thread of its own waits for it, which an abort interrupts, and a future answers, which that cancels. */
     private void granted(
-        long id, Callable<? extends Hold> waits, Supplier<? extends CompletableFuture<? extends Hold>> future) {
+        long id, Callable<? extends Guard> waits, Supplier<? extends CompletableFuture<? extends Guard>> future) {
         if (turns++ % 2 == 0) {
             thread(id, waits, this::grant);
         } else {
@@ -206,11 +204,11 @@ public final class JavaActor implements Lines.Actor {
         }
     }
 
-    private void tried(long id, CompletableFuture<? extends Optional<? extends Hold>> future) {
+    private void tried(long id, CompletableFuture<? extends Optional<? extends Guard>> future) {
         answer(id, future, hold -> hold.map(this::grant).orElse(null));
     }
 
-    private Object grant(Hold hold) {
+    private Object grant(Guard hold) {
         long number = ++numbers;
         holds.put(number, hold);
         Object instant = hold instanceof Run run ? run.instant().toEpochMilli() : null;
@@ -320,7 +318,7 @@ public final class JavaActor implements Lines.Actor {
         String op = request.get("op").getAsString();
         client();
         boolean gives = op.equals("release") || op.equals("transfer") || op.equals("drop") || op.equals("end_job");
-        Hold hold = gives ? holds.remove(number) : holds.get(number);
+        Guard hold = gives ? holds.remove(number) : holds.get(number);
         switch (op) {
             case "is_held" -> lines.answer(id, hold != null && hold.isHeld());
             case "remaining" -> lines.answer(id, hold == null ? 0 : Shown.millis(hold.remaining()));
@@ -333,10 +331,10 @@ public final class JavaActor implements Lines.Actor {
         }
     }
 
-    private void onHold(long id, String op, long number, Hold hold, JsonObject request) {
+    private void onHold(long id, String op, long number, Guard hold, JsonObject request) {
         switch (op) {
             case "release", "end_job" -> answer(id, giveBack(hold, request), Object::toString);
-            case "transfer" -> answer(id, ((Guard) hold).transferAsync(), text -> text);
+            case "transfer" -> answer(id, hold.transferAsync(), text -> text);
             case "drop" -> {
                 if (hold instanceof Run run) {
                     run.failAsync();
@@ -360,11 +358,9 @@ public final class JavaActor implements Lines.Actor {
         }
     }
 
-    private static CompletableFuture<?> giveBack(Hold hold, JsonObject request) {
-        if (hold instanceof Run run) {
-            return request.get("succeeded").getAsBoolean() ? run.succeedAsync() : run.failAsync();
-        }
-        return hold instanceof Guard guard ? guard.releaseAsync() : ((Leadership) hold).resignAsync();
+    private static CompletableFuture<?> giveBack(Guard hold, JsonObject request) {
+        JsonElement succeeded = request.get("succeeded");
+        return succeeded != null && succeeded.getAsBoolean() ? ((Run) hold).succeedAsync() : hold.releaseAsync();
     }
 
     @Override

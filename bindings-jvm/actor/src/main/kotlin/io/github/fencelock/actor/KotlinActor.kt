@@ -7,9 +7,7 @@ import io.github.fencelock.Client
 import io.github.fencelock.ClientOptions
 import io.github.fencelock.Election
 import io.github.fencelock.Guard
-import io.github.fencelock.Hold
 import io.github.fencelock.Job
-import io.github.fencelock.Leadership
 import io.github.fencelock.Lock
 import io.github.fencelock.LockOptions
 import io.github.fencelock.Released
@@ -39,7 +37,7 @@ import kotlinx.coroutines.runBlocking
 class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     private val scope = CoroutineScope(SupervisorJob() + Turns(lines))
     private val jobs = HashMap<Long, kotlinx.coroutines.Job>()
-    private val holds = HashMap<Long, Hold>()
+    private val holds = HashMap<Long, Guard>()
     private val scopes = HashMap<String, Scope>()
     private var numbers = 0L
     private var connected: Client? = null
@@ -169,7 +167,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         }
     }
 
-    private suspend fun onHold(op: String, number: Long, hold: Hold, request: JsonObject): Any? = when (op) {
+    private suspend fun onHold(op: String, number: Long, hold: Guard, request: JsonObject): Any? = when (op) {
         "release", "end_job" -> giveBack(hold, request).toString()
         "transfer" -> (hold as Guard).awaitTransfer()
         "drop" -> if (hold is Run) scope.launch { hold.awaitFail() }.let { null } else hold.decline().let { null }
@@ -189,13 +187,10 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         else -> throw IllegalArgumentException("this actor does not know $op")
     }
 
-    private suspend fun giveBack(hold: Hold, request: JsonObject): Released = when (hold) {
-        is Guard -> hold.awaitRelease()
-        is Leadership -> hold.awaitResign()
-        else -> (hold as Run).run { if (request["succeeded"].asBoolean) awaitSucceed() else awaitFail() }
-    }
+    private suspend fun giveBack(hold: Guard, request: JsonObject): Released =
+        if (request["succeeded"]?.asBoolean == true) (hold as Run).awaitSucceed() else hold.awaitRelease()
 
-    private fun grant(hold: Hold?): Any? {
+    private fun grant(hold: Guard?): Any? {
         val number = ++numbers
         holds[number] = hold ?: return null
         return Shown.`object`("guard", number, "token", hold.token(), "instant", (hold as? Run)?.instant()?.toEpochMilli())

@@ -12,17 +12,17 @@ import kotlinx.coroutines.CoroutineScope
  *
  * @sample io.github.fencelock.kotlin.Samples.guard
  */
-public suspend fun Acquirable<*>.awaitAcquire(): Guard = acquireAsync().awaitHold()
+public suspend fun Acquirable<*>.awaitAcquire(): Guard = acquireAsync().awaitGuard()
 
 /** Waits for the lock at most this long; see [awaitAcquire]. */
-public suspend fun Acquirable<*>.awaitAcquire(wait: Duration): Guard = acquireAsync(wait.orNone()).awaitHold()
+public suspend fun Acquirable<*>.awaitAcquire(wait: Duration): Guard = acquireAsync(wait.orNone()).awaitGuard()
 
 /** Asks once: `null` if somebody else holds the lock or waits for it. */
-public suspend fun Acquirable<*>.awaitTryAcquire(): Guard? = tryAcquireAsync().awaitHoldOrNull()
+public suspend fun Acquirable<*>.awaitTryAcquire(): Guard? = tryAcquireAsync().awaitGuardOrNull()
 
 /** Waits for the lock at most this long: `null` if somebody else holds it all the while. */
 public suspend fun Acquirable<*>.awaitTryAcquire(wait: Duration): Guard? =
-    if (wait.isInfinite()) awaitAcquire(wait) else tryAcquireAsync(wait.orNone()).awaitHoldOrNull()
+    if (wait.isInfinite()) awaitAcquire(wait) else tryAcquireAsync(wait.orNone()).awaitGuardOrNull()
 
 /**
  * Runs [body] under the lock, releases it once and answers what the body answers. The body does not begin under a lock that is

@@ -1,6 +1,6 @@
 package io.github.fencelock.kotlin
 
-import io.github.fencelock.Hold
+import io.github.fencelock.Guard
 import java.util.Optional
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CompletionException
@@ -27,10 +27,10 @@ internal suspend fun <T> CompletableFuture<T>.await(declined: (T) -> Unit = {}):
     }
 
 /** A coroutine may go on long after the grant: a hold that was lost meanwhile is taken back, and the loss is thrown. */
-internal suspend fun <H : Hold> CompletableFuture<H>.awaitHold(): H =
+internal suspend fun CompletableFuture<Guard>.awaitGuard(): Guard =
     await { unheard -> unheard.decline() }.apply { begin() }
 
-internal suspend fun <H : Hold> CompletableFuture<Optional<H>>.awaitHoldOrNull(): H? =
+internal suspend fun CompletableFuture<Optional<Guard>>.awaitGuardOrNull(): Guard? =
     await { unheard -> unheard.ifPresent { it.decline() } }.getOrNull()?.apply { begin() }
 
 /** As Java has it: there a time without end is none. */

@@ -41,7 +41,7 @@ public suspend fun Client.awaitNames(prefix: String = ""): List<String> = namesA
 public suspend fun Client.awaitPing(): Duration = pingAsync().await().toKotlinDuration()
 
 /** [Client.adopt] that suspends. */
-public suspend fun Client.awaitAdopt(text: String): Guard = adoptAsync(text).awaitHold()
+public suspend fun Client.awaitAdopt(text: String): Guard = adoptAsync(text).awaitGuard()
 
 /** [Client.breakLock] that suspends, or with a [token] [Client.breakHold]. */
 public suspend fun Client.awaitBreakLock(name: String, reason: String, token: Long? = null): List<LockState.Holder> =

@@ -1,27 +1,27 @@
 package io.github.fencelock.kotlin
 
 import io.github.fencelock.Election
+import io.github.fencelock.Guard
 import io.github.fencelock.Leader
-import io.github.fencelock.Leadership
 import kotlin.jvm.optionals.getOrNull
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 
 /** [Election.campaign] that suspends. Cancelled, it is no candidate any more. */
-public suspend fun Election.awaitCampaign(): Leadership = campaignAsync().awaitHold()
+public suspend fun Election.awaitCampaign(): Guard = campaignAsync().awaitGuard()
 
 /** Leads if nobody else does or stands for it, otherwise `null`. */
-public suspend fun Election.awaitTryCampaign(): Leadership? = tryCampaignAsync().awaitHoldOrNull()
+public suspend fun Election.awaitTryCampaign(): Guard? = tryCampaignAsync().awaitGuardOrNull()
 
 /**
- * Runs [body] while this candidate leads, and resigns. When the leadership is lost, the body's scope is cancelled, and this fails
+ * Runs [body] while this candidate leads, and resigns. When that is lost, the body's scope is cancelled, and this fails
  * with [io.github.fencelock.LockLostException].
  *
  * @sample io.github.fencelock.kotlin.Samples.election
  */
-public suspend fun <R> Election.whileLeading(body: suspend CoroutineScope.(Leadership) -> R): R =
-    awaitCampaign().protect({ awaitResign() }, body)
+public suspend fun <R> Election.whileLeading(body: suspend CoroutineScope.(Guard) -> R): R =
+    awaitCampaign().protect({ awaitRelease() }, body)
 
 /** [Election.leader] that suspends; `null` if nobody leads. */
 public suspend fun Election.awaitLeader(): Leader? = leaderAsync().await().getOrNull()

@@ -1,6 +1,6 @@
 package io.github.fencelock.kotlin
 
-import io.github.fencelock.Hold
+import io.github.fencelock.Guard
 import io.github.fencelock.Released
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
@@ -18,7 +18,7 @@ import kotlinx.coroutines.withContext
  * had not been asked for if the body has not even begun. What the body has thrown is never hidden by how that went; a loss is
  * suppressed in it.
  */
-internal suspend fun <H : Hold, R> H.protect(
+internal suspend fun <H : Guard, R> H.protect(
     giveBack: suspend H.(well: Boolean) -> Released,
     body: suspend CoroutineScope.(H) -> R,
 ): R {
@@ -39,7 +39,7 @@ internal suspend fun <H : Hold, R> H.protect(
     return result
 }
 
-private class Protection<H : Hold, R>(private val hold: H) {
+private class Protection<H : Guard, R>(private val hold: H) {
     private val loss = CancellationException("`${hold.name()}` was lost")
 
     /** Whether the body has. */

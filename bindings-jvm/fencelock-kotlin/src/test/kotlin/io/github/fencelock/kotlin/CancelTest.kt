@@ -116,7 +116,7 @@ class CancelTest {
             Operation.ALL -> all.withLockSuspending { seen.body() }
             Operation.TRY_ALL -> all.awaitTryAcquire()?.awaitRelease()
             Operation.LEAD -> election.whileLeading { seen.body() }
-            Operation.TRY_LEAD -> election.awaitTryCampaign()?.awaitResign()
+            Operation.TRY_LEAD -> election.awaitTryCampaign()?.awaitRelease()
             Operation.OBSERVE -> election.leaderFlow().take(3).collect {}
             Operation.RUN -> assertTrue(run.withRunSuspending { seen.body() })
             Operation.END -> (run.awaitStart() as Run).let { started ->
@@ -130,7 +130,7 @@ class CancelTest {
             Operation.EXTEND -> lock.withLockSuspending { seen.body { it.awaitExtend(TTL * 2) } }
             Operation.LOST -> lock.withLockSuspending { seen.body { withTimeoutOrNull(1.milliseconds) { it.awaitLost() } } }
             Operation.RELEASE -> lock.awaitAcquire().awaitRelease()
-            Operation.RESIGN -> election.awaitCampaign().awaitResign()
+            Operation.RESIGN -> election.awaitCampaign().awaitRelease()
             Operation.UPDATE -> client.version("$name-value").awaitUpdate { 1L }
             Operation.LOOK -> { lock.awaitInspect(); election.awaitLeader(); client.awaitNames(prefix) }
             Operation.CONNECT -> awaitConnect(url).useSuspending { it.lock(name).ttl(TTL).withLockSuspending { seen.body() } }

@@ -2,7 +2,7 @@ package io.github.fencelock.kotlin
 
 import io.github.fencelock.Client
 import io.github.fencelock.ClientOptions
-import io.github.fencelock.Hold
+import io.github.fencelock.Guard
 import io.github.fencelock.InvalidArgumentException
 import io.github.fencelock.LockLostException
 import io.github.fencelock.LockTimeoutException
@@ -118,7 +118,7 @@ class LockTest {
     @Test
     fun `what the body throws is never hidden, though it looks like an end by the loss`() = runBlocking {
         awaitConnect(Stores.redis().url()).useSuspending { client ->
-            val ways = listOf<suspend (Hold) -> Nothing>(
+            val ways = listOf<suspend (Guard) -> Nothing>(
                 { hold ->
                     while (hold.isHeld) Thread.onSpinWait()
                     throw CancellationException("mine")
@@ -135,7 +135,7 @@ class LockTest {
             for ((number, way) in ways.withIndex()) {
                 for (mode in listOf("lock", "run")) {
                     var mine: Throwable? = null
-                    val body: suspend (Hold) -> Unit = { hold ->
+                    val body: suspend (Guard) -> Unit = { hold ->
                         try {
                             way(hold)
                         } catch (error: Throwable) {

@@ -56,9 +56,9 @@ object Samples {
     suspend fun election() {
         awaitConnect("memory:").useSuspending { client ->
             val election = client.election("scheduler").label("node-1")
-            election.whileLeading { leadership ->
+            election.whileLeading { guard ->
                 val leader = election.leaderFlow().first { it != null }
-                check(leader?.token()?.asLong == leadership.token())
+                check(leader?.token()?.asLong == guard.token())
             }
             check(election.awaitLeader() == null)
         }
