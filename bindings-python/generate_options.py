@@ -26,7 +26,7 @@ class OptionRow(TypedDict):
 
     name: str
     """The name, the same in every language but for its case."""
-    kind: Literal["duration", "optional_duration", "boolean", "integer", "text", "map"]
+    kind: Literal["duration", "optional_duration", "boolean", "integer", "text", "info"]
     """The kind of its value."""
     default: str
     """The default, as it would be written in a URL."""
@@ -46,7 +46,7 @@ TYPES = {
     "boolean": "bool",
     "integer": "int",
     "text": "str",
-    "map": "dict[str, str]",
+    "info": "str | dict[str, str]",
 }
 
 

@@ -156,8 +156,7 @@ export class Client implements AsyncDisposable {
 
   /** The options of this client, which are the defaults of its locks. Times in milliseconds, null for what has no end. */
   get options(): Readonly<Required<ClientOptions>> {
-    const { metadata, ...options } = this.#connection.about().options;
-    return { ...camelCased<Required<ClientOptions>>(options), metadata: metadata as Record<string, string> };
+    return camelCased<Required<ClientOptions>>(this.#connection.about().options);
   }
 
   /** The numbers of operations, guards and locks that the client carries; all 0 at rest. */

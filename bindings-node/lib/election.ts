@@ -26,7 +26,7 @@ const toldOf = new WeakMap<Leader, Told>();
  *
  * @example
  * ```ts
- * await using guard = await client.election('scheduler', { label: 'node-1' }).campaign();
+ * await using guard = await client.election('scheduler', { info: 'node-1' }).campaign();
  * await schedule(guard.token, guard.signal);
  * ```
  */

@@ -36,10 +36,8 @@ export interface LockOptions {
    * Spring's `JdbcLockRegistry`. Default: auto.
    */
   dialect?: string;
-  /** A short text for people who inspect the lock. */
-  label?: string;
-  /** More texts for people who inspect the lock, by name. */
-  metadata?: Record<string, string>;
+  /** What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`. */
+  info?: string | Record<string, string>;
   /**
    * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with
    * `redisson`. Default: 1.

@@ -6,7 +6,7 @@ import { camelCased } from './names.js';
  */
 export type Mode = 'exclusive' | 'read' | 'write' | 'permit';
 
-/** The information that a holder or waiter gave about itself: `host`, `pid`, `app`, `language`, `label`, `metadata`. */
+/** The information that a holder or waiter gave about itself: `host`, `pid`, `app`, `language`, and the option `info`. */
 export type Info = Readonly<Record<string, unknown>>;
 
 /** A holder, for people who look. */

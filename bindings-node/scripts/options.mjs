@@ -11,7 +11,7 @@ const TYPES = {
   boolean: 'boolean',
   integer: 'number',
   text: 'string',
-  map: 'Record<string, string>',
+  info: 'string | Record<string, string>',
 };
 const UNITS = { duration: ' In milliseconds.', optional_duration: ' In milliseconds; null: without end.' };
 

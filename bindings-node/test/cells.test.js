@@ -82,12 +82,12 @@ onEveryStore('versions, jobs and elections', (store) => {
   });
 
   test('one leads, and everybody sees who', async () => {
-    const election = client.election(fresh('election'), { label: 'node-1' });
+    const election = client.election(fresh('election'), { info: 'node-1' });
     assert.equal(await election.leader(), null);
     const first = await election.campaign();
     assert.equal(await election.tryCampaign(), null);
     const leader = await election.leader();
-    assert.deepEqual([leader.token, leader.info.label], [first.token, 'node-1']);
+    assert.deepEqual([leader.token, leader.info.info], [first.token, 'node-1']);
     const seen = [];
     const controller = new AbortController();
     const observing = (async () => {

@@ -63,14 +63,14 @@ onEveryStore('locks', (store) => {
 
   test('inspect shows who holds and who waits', async () => {
     const name = fresh();
-    const guard = await client.lock(name, { label: 'night run', metadata: { roomNumber: '12' } }).acquire();
+    const guard = await client.lock(name, { info: { roomNumber: '12' } }).acquire();
     const waiting = other.lock(name).acquire();
     let state;
     do state = await client.lock(name).inspect();
     while (state.waiters.length === 0);
     const [holder] = state.holders;
     assert.deepEqual([state.kind, holder.mode, holder.token], ['mutex', 'exclusive', guard.token]);
-    assert.deepEqual([holder.info.label, holder.info.metadata, holder.info.language], ['night run', { roomNumber: '12' }, LANGUAGE]);
+    assert.deepEqual([holder.info.info, holder.info.language], [{ roomNumber: '12' }, LANGUAGE]);
     assert.equal(holder.info.pid, process.pid);
     assert.ok(holder.left > 0 && state.waiters[0].waitingFor >= 0);
     await guard.release();
@@ -159,7 +159,7 @@ onEveryStore('locks', (store) => {
     assert.equal(kind, store.name);
     assert.equal(typeof foreignHolders, 'boolean');
     assert.ok(fence.length > 0 && guarantees.length > 0 && guarantees[0].when && guarantees[0].then);
-    const { ttl, maxHold, fair, metadata, connectTimeout } = client.options;
-    assert.deepEqual([ttl, maxHold, fair, metadata, connectTimeout], [20_000, null, null, {}, 5_000]);
+    const { ttl, maxHold, fair, info, connectTimeout } = client.options;
+    assert.deepEqual([ttl, maxHold, fair, info, connectTimeout], [20_000, null, null, '', 5_000]);
   });
 });

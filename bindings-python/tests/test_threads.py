@@ -228,11 +228,11 @@ def test_a_run_that_is_released_has_failed(client, name):
 
 
 def test_what_people_see(client, name):
-    lock = client.lock(name, label="nightly", metadata={"order": "42"}, ttl=5)
+    lock = client.lock(name, info={"order": "42"}, ttl=5)
     with lock as guard:
         state = client.lock(name).inspect()
         assert state.holder.token == guard.token and 0 < state.holder.left <= 5
-        assert state.holder.info["label"] == "nightly" and state.holder.info["metadata"] == {"order": "42"}
+        assert state.holder.info["info"] == {"order": "42"}
         assert name in client.names("test:")
     assert client.guarantees()["store"] in ("memory", "sqlite", "redis")
 

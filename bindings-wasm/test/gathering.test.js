@@ -99,8 +99,8 @@ onRedis('what is sent together', (store) => {
     const client = await connect(over((one, commands) => (sent.push(commands), one.send(commands))), { ttl: 20_000 });
     const names = Array.from({ length: AT_ONCE }, () => fresh('x'.repeat(450)));
     sent = [];
-    const metadata = Object.fromEntries(Array.from({ length: 15 }, (_, key) => [`key${key}`, 'x'.repeat(250)]));
-    const guards = await many((number) => client.lock(names[number], { metadata }).acquire());
+    const info = Object.fromEntries(Array.from({ length: 15 }, (_, key) => [`key${key}`, 'x'.repeat(250)]));
+    const guards = await many((number) => client.lock(names[number], { info }).acquire());
     const lengths = sent.map((commands) => JSON.stringify(commands).length);
     assert.ok(lengths.every((length) => length <= MOST + AT_ONCE), `${lengths}`);
     assert.equal(lengths.length, Math.ceil(lengths.reduce((sum, length) => sum + length) / MOST));

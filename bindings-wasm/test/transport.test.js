@@ -47,10 +47,10 @@ for (const [way, over] of Object.entries(WAYS)) {
     });
 
     test('names and information in any script go there and back', async () => {
-      const client = await connect(await over(store.url), { ttl: 10_000, label: 'Grüße, 世界 🔒' });
+      const client = await connect(await over(store.url), { ttl: 10_000, info: 'Grüße, 世界 🔒' });
       const guard = await client.lock('schlüssel:🔑').acquire();
       const [holder] = (await client.lock('schlüssel:🔑').inspect()).holders;
-      assert.equal(holder.info.label, 'Grüße, 世界 🔒');
+      assert.equal(holder.info.info, 'Grüße, 世界 🔒');
       await guard.release();
       await client.close();
     });

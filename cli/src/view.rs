@@ -1,6 +1,5 @@
 //! A lock for people and programs that look: what `inspect` and `ls` show.
 
-use std::collections::BTreeMap;
 use std::iter;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +7,7 @@ use clap::ValueEnum;
 use fencelock::Token;
 use fencelock::port::{HolderView, Kind, LockState, Mode, WaiterView};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::legible::legible;
 
@@ -33,10 +33,10 @@ JSON of a lock (times are whole milliseconds; new fields may be added, but none 
     token       its fencing token; null if the holder is not fencelock's
     left_ms     what is left of its lease; null if it has no end
     held_ms     for how long it has held the lock, null if not known;  since: the same as a UTC time
-    host, pid, app, language, label, metadata
+    host, pid, app, language, info
                 what the holder says about itself; null if it says nothing
     connection  its number on the database server, where the lock lives with a session there
-  waiters     in their order, each with position (from 1), mode, waiting_ms, and host to metadata as above";
+  waiters     in their order, each with position (from 1), mode, waiting_ms, and host to info as above";
 
 /// How many waiters `ls` shows of each lock, which may have thousands.
 const SHOWN: usize = 3;
@@ -49,8 +49,7 @@ pub(crate) struct Who {
     pid: Option<u64>,
     app: Option<String>,
     language: Option<String>,
-    label: Option<String>,
-    metadata: BTreeMap<String, String>,
+    info: Value,
     /// Its number on the database server, where the lock lives with its session.
     #[serde(alias = "backend", skip_serializing_if = "Option::is_none")]
     connection: Option<u64>,
@@ -219,11 +218,10 @@ impl Holder {
         let mut lines = Vec::new();
         let mut fact = |what: &str, text: &str| lines.push(format!("  {what:<8} {text}"));
         fact(if kind == Kind::Mutex { "holder" } else { mode(self.mode) }, &self.who.describe());
-        if let Some(label) = &self.who.label {
-            fact("label", &legible(label));
-        }
-        for (key, value) in &self.who.metadata {
-            fact("", &format!("{}: {}", legible(key), legible(value)));
+        match &self.who.info {
+            Value::Null => {}
+            Value::String(text) => fact("info", &legible(text)),
+            texts => fact("info", &legible(&texts.to_string())),
         }
         if let (Some(since), Some(held)) = (&self.since, self.held_ms) {
             fact("since", &format!("{since} ({} ago)", time(held)));

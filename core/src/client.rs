@@ -1,6 +1,5 @@
 //! A client: one store, its locks, and the tasks that keep them alive.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -263,8 +262,8 @@ impl Client {
         &self.engine
     }
 
-    pub(crate) fn info(&self, label: &str, metadata: &BTreeMap<String, String>) -> Arc<str> {
-        self.identity.info(label, metadata)
+    pub(crate) fn info(&self, said: &str) -> Arc<str> {
+        self.identity.info(said)
     }
 }
 

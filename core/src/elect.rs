@@ -24,7 +24,7 @@ use crate::port::Instant;
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let client = fencelock::connect("memory:elect").await?;
-/// let election = client.election("scheduler").label("node-1");
+/// let election = client.election("scheduler").info("node-1");
 /// let guard = election.campaign().await?;
 /// let leader = election.leader().await?.expect("somebody leads");
 /// assert_eq!(leader.token, Some(guard.token()));
@@ -46,7 +46,7 @@ pub struct Election {
 pub struct Leader {
     /// Its fencing token; `None` if it is not fencelock's.
     pub token: Option<Token>,
-    /// The information it gave about itself, as JSON: host, process, label.
+    /// The information it gave about itself, as JSON: `host`, `pid`, `app`, `language` and the option `info`.
     pub info: Arc<str>,
 }
 
@@ -67,9 +67,9 @@ impl Election {
         self.map(|lock| lock.ttl(ttl))
     }
 
-    /// A word for those who observe.
-    pub fn label(self, label: impl Into<String>) -> Self {
-        self.map(|lock| lock.label(label))
+    /// What those who observe are to know: a short text, or texts by name as JSON (`{"order":"42"}`).
+    pub fn info(self, info: impl Into<String>) -> Self {
+        self.map(|lock| lock.info(info))
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE).

@@ -1,9 +1,9 @@
 //! The identity of a client, for people who inspect its locks.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize)]
@@ -12,7 +12,7 @@ pub(crate) struct Identity {
     pid: u32,
     app: String,
     language: String,
-    /// The JSON of the above, for locks without label and metadata.
+    /// The JSON of the above, for locks without more to say.
     #[serde(skip)]
     plain: Arc<str>,
 }
@@ -21,10 +21,7 @@ pub(crate) struct Identity {
 struct Info<'a> {
     #[serde(flatten)]
     identity: &'a Identity,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    label: &'a str,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metadata: &'a BTreeMap<String, String>,
+    info: Value,
 }
 
 impl Identity {
@@ -50,12 +47,13 @@ impl Identity {
         identity
     }
 
-    /// All of it as JSON, with what one lock says beside.
-    pub(crate) fn info(&self, label: &str, metadata: &BTreeMap<String, String>) -> Arc<str> {
-        if label.is_empty() && metadata.is_empty() {
+    /// All of it as JSON, with what one lock says beside: a text, or texts by name.
+    pub(crate) fn info(&self, said: &str) -> Arc<str> {
+        if said.is_empty() {
             return self.plain.clone();
         }
-        let info = Info { identity: self, label, metadata };
+        let texts = serde_json::from_str(said).ok().filter(Value::is_object);
+        let info = Info { identity: self, info: texts.unwrap_or_else(|| said.into()) };
         serde_json::to_string(&info).unwrap_or_default().into()
     }
 }

@@ -101,9 +101,9 @@ impl Job {
         self
     }
 
-    /// A word for people who look at the run.
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.options.label = label.into();
+    /// What people who look at the run are to know: a short text, or texts by name as JSON (`{"order":"42"}`).
+    pub fn info(mut self, info: impl Into<String>) -> Self {
+        self.options.info = info.into();
         self
     }
 
@@ -185,7 +185,7 @@ impl Job {
             at_most: options.at_most_for,
             retry_dead: options.retry_dead,
             patience: options.timeout * 2,
-            info: self.client.info(&options.label, &options.metadata),
+            info: self.client.info(&options.info),
         })
     }
 }

@@ -139,9 +139,9 @@ impl Lock {
         self
     }
 
-    /// A word for people who inspect the lock.
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.options.label = label.into();
+    /// What people who look at the lock are to know: a short text, or texts by name as JSON (`{"order":"42"}`).
+    pub fn info(mut self, info: impl Into<String>) -> Self {
+        self.options.info = info.into();
         self
     }
 
@@ -384,7 +384,7 @@ impl Lock {
             max_hold: options.max_hold,
             open: options.fair == Some(false),
             local: options.local,
-            info: self.client.info(&options.label, &options.metadata),
+            info: self.client.info(&options.info),
             adopts: false,
         }
     }

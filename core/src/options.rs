@@ -6,7 +6,6 @@ mod stores;
 mod times;
 mod write;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +16,8 @@ pub use self::dialect::Dialect;
 use self::dialect::dialect;
 pub(crate) use self::read::check_ttl;
 use self::read::{
-    boolean, boolean_or_auto, bounded, check_count, check_pause, check_prefix, check_text, integer,
-    map, optional, pause, positive, text, zero,
+    boolean, boolean_or_auto, bounded, check_count, check_info, check_pause, check_prefix, info, integer,
+    optional, pause, positive, text, zero,
 };
 pub(crate) use self::stores::check_table;
 pub use self::stores::{Durability, SslMode};
@@ -42,8 +41,8 @@ pub enum Kind {
     Integer,
     /// Text.
     Text,
-    /// Text by name; in a URL `key=value,key=value`.
-    Map,
+    /// Text, or texts by name; where all is text, as JSON.
+    Info,
 }
 
 /// Where an option may be given.
@@ -137,10 +136,8 @@ options! {
     /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is that
     /// of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's `JdbcLockRegistry`.
     dialect: Dialect = "auto", Text, Lock, dialect;
-    /// A short text for people who inspect the lock.
-    label: String = "", Text, Lock, text;
-    /// More texts for people who inspect the lock, by name.
-    metadata: BTreeMap<String, String> = "", Map, Lock, map;
+    /// What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`.
+    info: String = "", Info, Lock, info;
     /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
     permits: u32 = "1", Integer, Lock, integer;
     /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
@@ -276,9 +273,7 @@ impl Options {
         }
         check_table("table", &self.table)?;
         check_count("local", self.local)?;
-        check_text("label", &self.label)?;
-        let mut words = self.metadata.iter().flat_map(|(key, value)| [key, value]);
-        words.try_for_each(|word| check_text("metadata", word))?;
+        check_info("info", &self.info)?;
         if let Dialect::Plain { prefix } = &self.dialect {
             check_prefix("dialect", prefix)?;
         }
@@ -389,10 +384,8 @@ mod tests {
     #[test]
     fn what_was_written_can_be_read() {
         let plain = Dialect::Plain { prefix: "lock:".into() };
-        let (wait, metadata) =
-            (Some(Duration::from_millis(1500)), [("a".into(), "b".into())].into());
-        let options =
-            Options { wait, metadata, dialect: plain, renew: false, ..Options::default() };
+        let (wait, info) = (Some(Duration::from_millis(1500)), r#"{"a":"b"}"#.into());
+        let options = Options { wait, info, dialect: plain, renew: false, ..Options::default() };
         let map = options.to_map();
         assert_eq!(
             (map.len(), &map["wait"], &map["keep"]),
@@ -430,8 +423,7 @@ mod tests {
         let plain = |prefix: String| Dialect::Plain { prefix };
         for (bad, named) in [
             (Options { local: u32::MAX, ..options() }, "local"),
-            (Options { label: "a\nb".into(), ..options() }, "label"),
-            (Options { metadata: [("a".into(), "\0".into())].into(), ..options() }, "metadata"),
+            (Options { info: "a\nb".into(), ..options() }, "info"),
             (Options { dialect: plain("a\r".into()), ..options() }, "dialect"),
             (Options { dialect: plain("a".repeat(257)), ..options() }, "dialect"),
         ] {

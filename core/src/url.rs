@@ -407,10 +407,10 @@ mod tests {
     fn a_password_that_is_cut_is_seen_and_nothing_else_is_taken_for_one() {
         for url in [
             "sqlite:///d/a@b.db",
-            "sqlite:x?label=http://ci/a@b",
+            "sqlite:x?info=http://ci/a@b",
             "memory:a@b",
             "redis+unix:///run/a@b.sock",
-            "redis://me:p@w@h/0?label=a%40b",
+            "redis://me:p@w@h/0?info=a%40b",
         ] {
             assert!(StoreUrl::parse(url).is_ok(), "{url}");
         }

@@ -5,12 +5,12 @@
 use fencelock::Leader;
 
 fn shown(leader: Option<&Leader>) -> String {
-    leader.map_or("nobody leads".into(), |leader| format!("{} leads", label(&leader.info)))
+    leader.map_or("nobody leads".into(), |leader| format!("{} leads", info(&leader.info)))
 }
 
-/// The label of a leader, read from the JSON with which it describes itself.
-fn label(info: &str) -> &str {
-    info.split_once(r#""label":""#).map_or("?", |(_, rest)| rest.split('"').next().unwrap_or("?"))
+/// What a leader says of itself, read from the JSON that describes it.
+fn info(info: &str) -> &str {
+    info.split_once(r#""info":""#).map_or("?", |(_, rest)| rest.split('"').next().unwrap_or("?"))
 }
 
 #[tokio::main]
@@ -20,11 +20,11 @@ async fn main() -> fencelock::Result<()> {
     let mut observer = two.election("scheduler").option("observe", "20ms").observe();
     println!("{}", shown(observer.changed().await?.as_ref()));
 
-    let first = one.election("scheduler").label("node-1").campaign().await?;
+    let first = one.election("scheduler").info("node-1").campaign().await?;
     println!("{}", shown(observer.changed().await?.as_ref()));
 
     // The second candidate waits in order, however long that takes.
-    let waits = tokio::spawn(two.election("scheduler").label("node-2").campaign());
+    let waits = tokio::spawn(two.election("scheduler").info("node-2").campaign());
     first.release().await.check()?;
     println!("node-1 has resigned");
     let second = waits.await.expect("the task does not panic")?;

@@ -10,7 +10,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Each client is a node.
     for node in 1..=3 {
         let client = fencelock::connect(&url).await?;
-        let job = client.job("cleanup", Duration::from_hours(24)).label(format!("node-{node}"));
+        let job = client.job("cleanup", Duration::from_hours(24)).info(format!("node-{node}"));
         let body = async |token| {
             println!("node-{node} runs, with token {token}");
             std::io::Result::Ok(())

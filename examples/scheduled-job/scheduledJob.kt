@@ -40,7 +40,7 @@ fun main(words: Array<String>): Unit = runBlocking {
     awaitConnect(asked["--url"] ?: "sqlite:jobs.db").useSuspending { client ->
         // A run that has died counts as dead after this time: well before the next one is due.
         val ttl = minOf(30.seconds, period / 4)
-        val job = client.job("fencelock-example:report", period).ttl(ttl).label(node)
+        val job = client.job("fencelock-example:report", period).ttl(ttl).info(node)
         println("$node takes part")
 
         val end = TimeSource.Monotonic.markNow() + part

@@ -29,7 +29,7 @@ def take_part(asked: argparse.Namespace, client: fencelock.Client) -> int:
     """Asks for runs until the time is over, and answers how many there were."""
     # A run that has died counts as dead after `ttl`: well before the next one is due.
     ttl = min(30, asked.period / 4)
-    job = client.job("fencelock-example:report", asked.period, ttl=ttl, label=asked.name)
+    job = client.job("fencelock-example:report", asked.period, ttl=ttl, info=asked.name)
     runs, end = 0, time.monotonic() + asked.time
     while time.monotonic() < end:
         try:

@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
     let client = fencelock::connect(&word("--url", "sqlite:jobs.db")).await?;
     // A run that has died counts as dead after this time: well before the next one is due.
     let ttl = Duration::from_secs(30).min(period / 4);
-    let job = client.job("fencelock-example:report", period).ttl(ttl).label(&node);
+    let job = client.job("fencelock-example:report", period).ttl(ttl).info(&node);
     println!("{node} takes part");
 
     let end = Instant::now() + part;

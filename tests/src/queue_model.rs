@@ -146,7 +146,7 @@ impl<S: QueueStore> Run<S> {
             self.left[client].iter().rfind(|(of, _)| *of == lock).map(|(_, owner)| *owner);
         let owner = refused.filter(|_| self.dice.chance(400));
         let owner = owner.unwrap_or_else(|| OwnerId::draw(&*self.runtime));
-        let (limit, info) = (self.dice.below(9) as u32, r#"{"label":"a\nb"}"#.into());
+        let (limit, info) = (self.dice.below(9) as u32, r#"{"info":"a\nb"}"#.into());
         let entry = Entry { owner, mode, limit, info };
         let Pair { model, store, sessions, .. } = &self.pairs[client];
         let one = code(model.join(sessions.0, &lock, &entry).await);

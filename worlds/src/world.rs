@@ -158,7 +158,7 @@ impl World {
                 let builds = builder.option("timeout", millis(timeout));
                 builder = builds.option("observe", millis(self.plan.observes()));
             }
-            let builder = builder.option("label", channel.to_string()).on_event(move |event| {
+            let builder = builder.option("info", channel.to_string()).on_event(move |event| {
                 if let Some(checker) = checker.upgrade() {
                     checker.event(number, event);
                 }

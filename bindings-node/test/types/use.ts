@@ -3,7 +3,7 @@ import { connect, FencelockError, LockLostError, LockTimeoutError } from 'fencel
 import type { Client, Code, Guard, Leader, LockEvent, LockOptions, Reason, Released, Snapshot, Start } from 'fencelock';
 
 export async function use(signal: AbortSignal): Promise<void> {
-  await using client: Client = await connect('memory:', { ttl: 10_000, connectTimeout: 500, metadata: { room: '12' } });
+  await using client: Client = await connect('memory:', { ttl: 10_000, connectTimeout: 500, info: { room: '12' } });
   const options: LockOptions = { ttl: 5_000, wait: null, maxHold: 60_000, fair: false };
   await using guard: Guard = await client.lock('orders:42', options).acquire({ wait: 5_000, signal });
   const token: number = guard.token;

@@ -15,7 +15,7 @@ class Leader:
     token: int | None
     """Its fencing token; ``None`` if it is not fencelock's."""
     info: dict[str, Any]
-    """The information it gave about itself: host, pid, app, language, label."""
+    """The information it gave about itself: host, pid, app, language, and the option ``info``."""
 
     @classmethod
     def from_json(cls, told: dict[str, Any] | None) -> Self | None:

@@ -15,7 +15,7 @@ class OptionRow(TypedDict):
 
     name: str
     """The name, the same in every language but for its case."""
-    kind: Literal["duration", "optional_duration", "boolean", "integer", "text", "map"]
+    kind: Literal["duration", "optional_duration", "boolean", "integer", "text", "info"]
     """The kind of its value."""
     default: str
     """The default, as it would be written in a URL."""
@@ -51,10 +51,9 @@ class LockOptions(TypedDict, total=False):
     redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
     that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's
     `JdbcLockRegistry`. Default: `auto`."""
-    label: str
-    """A short text for people who inspect the lock. Default: ``."""
-    metadata: dict[str, str]
-    """More texts for people who inspect the lock, by name. Default: ``."""
+    info: str | dict[str, str]
+    """What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+    `{"order":"42"}`. Default: ``."""
     permits: int
     """How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
     Default: `1`."""

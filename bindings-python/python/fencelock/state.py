@@ -8,7 +8,7 @@ from ._values import seconds
 
 
 def said(info: Any) -> dict[str, Any]:
-    """The information that a client gave about itself: host, pid, app, language, label, metadata. It comes as JSON or text."""
+    """The information that a client gave about itself: host, pid, app, language, and the option ``info``. It comes as JSON or text."""
     told: Any = json.loads(info or "{}") if isinstance(info, str) else info
     return cast(dict[str, Any], told) if isinstance(told, dict) else {}
 
@@ -26,7 +26,7 @@ class Holder:
     held_for: float | None
     """How long it has held; ``None`` if the store does not know."""
     info: dict[str, Any]
-    """The information it gave about itself: host, pid, app, language, label, metadata."""
+    """The information it gave about itself: host, pid, app, language, and the option ``info``."""
 
 
     @classmethod

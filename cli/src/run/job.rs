@@ -62,7 +62,7 @@ pub(crate) struct Job {
     verbose: bool,
     /// A short text for people who inspect the run.
     #[arg(long, value_name = "TEXT")]
-    label: Option<String>,
+    info: Option<String>,
     /// Any other option by its name; can be repeated.
     #[arg(short = 'o', long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
@@ -95,7 +95,7 @@ impl Job {
             ("ttl", text(&self.ttl)),
             ("at_least_for", text(&self.at_least_for)),
             ("at_most_for", text(&self.at_most_for)),
-            ("label", text(&self.label)),
+            ("info", text(&self.info)),
             ("retry_dead", self.retry_dead.then(|| true.into())),
         ];
         let wishes = Wishes::of(&self.options, flags)?;

@@ -88,7 +88,7 @@ pub(crate) struct Run {
     unfair: bool,
     /// A short text for people who inspect the lock.
     #[arg(long, value_name = "TEXT")]
-    label: Option<String>,
+    info: Option<String>,
     /// Any other option by its name, such as `renew=false`; can be repeated.
     #[arg(short = 'o', long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
@@ -115,7 +115,7 @@ impl Run {
             ("wait", text(&self.wait)),
             ("ttl", text(&self.ttl)),
             ("max_hold", text(&self.max_hold)),
-            ("label", text(&self.label)),
+            ("info", text(&self.info)),
             ("wait", self.no_wait.then(|| "0s".into())),
             ("fair", self.unfair.then(|| false.into())),
         ];

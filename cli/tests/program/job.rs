@@ -63,7 +63,7 @@ fn it_says_why_the_command_is_not_run() {
         "other",
         "--every",
         YEARS,
-        "--label",
+        "--info",
         "night",
         "--",
         "sh",
@@ -74,7 +74,7 @@ fn it_says_why_the_command_is_not_run() {
     let running = scene.run(&["job", "other", "--every", YEARS, "-v", "--", "echo", "ran"]);
     assert_eq!((running.code, &*running.out), (Some(0), ""));
     assert!(running.err.contains("not run, running: "), "{}", running.err);
-    assert!(running.err.contains("label: night"), "{}", running.err);
+    assert!(running.err.contains("info: night"), "{}", running.err);
     drop(long.input());
     long.finish();
 }

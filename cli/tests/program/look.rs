@@ -33,7 +33,7 @@ fn a_lock_nobody_knows_is_free() {
 #[test]
 fn a_held_lock_with_waiters() {
     let scene = Scene::new();
-    let options = ["--label", "nightly", "-o", "metadata=job=7,team=ops"];
+    let options = ["--info", r#"{"job":"7","team":"ops"}"#];
     let (holder, token) = scene.hold(&options, "echo $FENCELOCK_TOKEN; cat");
     let waiters = [1, 2, 3].map(|count| {
         let waiter = scene.start(&["run", "it", "--", "true"]);
@@ -46,15 +46,15 @@ fn a_held_lock_with_waiters() {
     assert_eq!(keys(&view), fields);
     assert_eq!(view["holders"], json!([view["holder"]]));
     let shown = &view["holder"];
-    let who = ["app", "host", "label", "language", "metadata", "pid"];
+    let who = ["app", "host", "info", "language", "pid"];
     let mut expected = [&["held_ms", "left_ms", "mode", "since", "token"][..], &who].concat();
     expected.sort_unstable();
     assert_eq!(keys(shown), expected);
     assert_eq!(shown["token"].to_string(), token);
     assert_eq!(shown["mode"], "exclusive");
     assert_eq!((&shown["app"], &shown["language"]), (&json!("sh"), &json!("shell")));
-    assert_eq!((&shown["pid"], &shown["label"]), (&json!(holder.pid()), &json!("nightly")));
-    assert_eq!(shown["metadata"], json!({"job": "7", "team": "ops"}));
+    assert_eq!(shown["pid"], json!(holder.pid()));
+    assert_eq!(shown["info"], json!({"job": "7", "team": "ops"}));
     assert!((1..=30_000).contains(&shown["left_ms"].as_u64().unwrap()));
     let mut expected = [&["mode", "position", "waiting_ms"][..], &who].concat();
     expected.sort_unstable();
@@ -70,14 +70,13 @@ fn a_held_lock_with_waiters() {
     let host = shown["host"].as_str().unwrap();
     assert_eq!(lines[0], "it is held");
     assert_eq!(lines[1], format!("  holder   sh on {host}, pid {} (shell)", holder.pid()));
-    assert_eq!(lines[2], "  label    nightly");
-    assert_eq!(lines[3..5], ["           job: 7", "           team: ops"]);
-    assert!(lines[5].starts_with("  since    20") && lines[5].ends_with(" ago)"), "{}", lines[5]);
-    assert_eq!(lines[6], format!("  token    {token}"));
-    assert!(lines[7].starts_with("  lease    ") && lines[7].ends_with("s left"), "{}", lines[7]);
-    assert_eq!(lines[8], "  waiters  3");
+    assert_eq!(lines[2], r#"  info     {"job":"7","team":"ops"}"#);
+    assert!(lines[3].starts_with("  since    20") && lines[3].ends_with(" ago)"), "{}", lines[3]);
+    assert_eq!(lines[4], format!("  token    {token}"));
+    assert!(lines[5].starts_with("  lease    ") && lines[5].ends_with("s left"), "{}", lines[5]);
+    assert_eq!(lines[6], "  waiters  3");
     for (place, waiter) in (1..).zip(&waiters) {
-        let line = lines[8 + place];
+        let line = lines[6 + place];
         assert!(line.starts_with(&format!("           {place}. ")), "{line}");
         assert!(line.ends_with(&format!("true on {host}, pid {} (shell)", waiter.pid())), "{line}");
     }
@@ -148,7 +147,7 @@ fn the_list_shows_programs_what_inspect_shows() {
     let scene = Scene::new();
     scene.run(&["run", "free", "--", "true"]);
     let (_holder, _) =
-        scene.hold(&["--label", "nightly", "-o", "metadata=job=7"], "echo held; cat");
+        scene.hold(&["--info", "nightly"], "echo held; cat");
     let _waiters = [1, 2].map(|count| {
         let waiter = scene.start(&["run", "it", "--", "true"]);
         scene.until_waiters(count);
@@ -239,8 +238,8 @@ fn what_steers_a_terminal_is_written_out() {
     let scene = Scene::new();
     let name = "a\u{202e}b\u{2066}c\u{200b}d\u{2028}e";
     let written = r"a\u{202e}b\u{2066}c\u{200b}d\u{2028}e";
-    let label = "--label=x\u{202d}y";
-    let hold = ["run", name, label, "--", "sh", "-c", "echo held; cat"];
+    let info = "--info=x\u{202d}y";
+    let hold = ["run", name, info, "--", "sh", "-c", "echo held; cat"];
     let holder = scene.start(&hold);
     assert_eq!(holder.line(), "held");
     let plain = |text: &str| assert!(text.is_ascii(), "{text:?}");
@@ -261,7 +260,7 @@ fn what_steers_a_terminal_is_written_out() {
     plain(&exact);
     let exact: Value = serde_json::from_str(&exact).unwrap();
     assert_eq!(
-        (&exact[0]["name"], &exact[0]["holder"]["label"]),
+        (&exact[0]["name"], &exact[0]["holder"]["info"]),
         (&json!(name), &json!("x\u{202d}y"))
     );
     assert_eq!(scene.inspect(name)["name"], name);

@@ -39,14 +39,14 @@ fn all_goes_well(url: &str) {
 
 fn runs_are_seen_and_listed(scene: &Scene, url: &str) {
     let words = ["run", "it", "--url", url];
-    let script = ["--label", "night", "--", "sh", "-c", "echo held; read -r _"];
+    let script = ["--info", "night", "--", "sh", "-c", "echo held; read -r _"];
     let run = scene.start(&[&words[..], &script].concat());
     assert_eq!(run.line(), "held");
     let tried = scene.run(&[&words[..], &["--no-wait", "--", "true"]].concat());
     assert_eq!(tried.code, Some(75), "{}", tried.err);
     let seen = scene.run(&["inspect", "it", "-o", "json", "--url", url]);
     let seen: Value = serde_json::from_str(&seen.out).unwrap();
-    assert_eq!(seen["holder"]["label"], "night", "{seen}");
+    assert_eq!(seen["holder"]["info"], "night", "{seen}");
     let list = scene.run(&["ls", "-o", "json", "--url", url]);
     let all: Value = serde_json::from_str(&list.out).unwrap();
     assert_eq!((&all[0]["name"], all.as_array().unwrap().len()), (&json!("it"), 1), "{all}");

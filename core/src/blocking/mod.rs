@@ -197,9 +197,9 @@ impl Lock {
         self.map(|lock| lock.local(passes))
     }
 
-    /// A word for people who inspect the lock.
-    pub fn label(self, label: impl Into<String>) -> Self {
-        self.map(|lock| lock.label(label))
+    /// What people who look at the lock are to know: a short text, or texts by name as JSON.
+    pub fn info(self, info: impl Into<String>) -> Self {
+        self.map(|lock| lock.info(info))
     }
 
     /// How many permits of a semaphore are taken at once; 1 by default.
@@ -336,9 +336,9 @@ mod tests {
         let client = connect("memory:methods").expect("memory is there");
         let second = Duration::from_secs(1);
         let by_method = client.lock("x").ttl(5 * second).renew(false).wait(second);
-        let by_method = by_method.max_hold(9 * second).fair(false).local(3).label("night");
+        let by_method = by_method.max_hold(9 * second).fair(false).local(3).info("night");
         let named = [("ttl", "5s"), ("renew", "false"), ("wait", "1s"), ("max_hold", "9s")];
-        let more = [("fair", "false"), ("local", "3"), ("label", "night")];
+        let more = [("fair", "false"), ("local", "3"), ("info", "night")];
         let by_option =
             named.into_iter().chain(more).fold(client.lock("x"), |lock, (name, value)| {
                 let before = lock.inner.options().clone();

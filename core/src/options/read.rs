@@ -1,6 +1,5 @@
 //! Values of options, read from text or JSON.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -140,31 +139,20 @@ pub(super) fn check_prefix(name: &'static str, prefix: &str) -> Result<()> {
     Err(Error::invalid(name, "the prefix of a dialect must not be longer than 256 bytes"))
 }
 
-pub(super) fn map(name: &'static str, value: &Value, _: Times) -> Result<BTreeMap<String, String>> {
-    let complaint = || {
-        Error::invalid(
-            name,
-            format!("`{name}` must be text by name, in a URL `key=value,key=value`"),
-        )
+/// Texts by name become JSON.
+pub(super) fn info(name: &'static str, value: &Value, _: Times) -> Result<String> {
+    let info = match value {
+        Value::Object(texts) if texts.values().all(Value::is_string) => value.to_string(),
+        _ => value.as_str().unwrap_or("\0").to_owned(),
     };
-    let pair = |key: &str, value: &str| {
-        check_text(name, value)?;
-        Ok((key.to_owned(), value.to_owned()))
-    };
-    match value {
-        Value::String(all) if all.is_empty() => Ok(BTreeMap::new()),
-        Value::String(all) => all
-            .split(',')
-            .map(|one| {
-                one.split_once('=').ok_or_else(complaint).and_then(|(key, value)| pair(key, value))
-            })
-            .collect(),
-        Value::Object(object) => object
-            .iter()
-            .map(|(key, value)| {
-                value.as_str().ok_or_else(complaint).and_then(|value| pair(key, value))
-            })
-            .collect(),
-        _ => Err(complaint()),
+    check_info(name, &info)?;
+    Ok(info)
+}
+
+pub(super) fn check_info(name: &'static str, text: &str) -> Result<()> {
+    if text.len() <= 4096 && !text.chars().any(char::is_control) {
+        return Ok(());
     }
+    let most = "text, or texts by name, of at most 4096 bytes without control characters";
+    Err(Error::invalid(name, format!("`{name}` must be {most}")))
 }

@@ -1,6 +1,5 @@
 //! Values of options as JSON, so that they can be read again.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -44,12 +43,6 @@ impl Written for u32 {
 }
 
 impl Written for String {
-    fn written(&self) -> Value {
-        json!(self)
-    }
-}
-
-impl Written for BTreeMap<String, String> {
     fn written(&self) -> Value {
         json!(self)
     }

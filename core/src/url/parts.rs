@@ -39,15 +39,15 @@ mod tests {
     #[test]
     fn hosts_behind_the_first_are_set_apart() {
         let split = |text| split_hosts(text);
-        let (first, others) = split("redis+sentinel://me:a,b@h1:1,h2:2,h3/m/3?label=a,b");
-        assert_eq!(first, "redis+sentinel://me:a,b@h1:1/m/3?label=a,b");
+        let (first, others) = split("redis+sentinel://me:a,b@h1:1,h2:2,h3/m/3?info=a,b");
+        assert_eq!(first, "redis+sentinel://me:a,b@h1:1/m/3?info=a,b");
         assert_eq!(others, ["h2:2", "h3"]);
         for whole in [
             "memory:a,b",
             "sqlite:a,b",
-            "sqlite:x?label=http://ci/a,b",
+            "sqlite:x?info=http://ci/a,b",
             "redis+unix:///a,b",
-            "redis://h?metadata=a=1,b=2",
+            "redis://h?info=a=1,b=2",
         ] {
             assert_eq!(split(whole), (whole.to_owned(), vec![]));
         }

@@ -32,7 +32,7 @@ async function report(run: Run, signal: AbortSignal): Promise<void> {
 async function main(): Promise<void> {
   await using client = await connect(asked.url);
   // A run that has died counts as dead after `ttl`: well before the next one is due.
-  const job = client.job('fencelock-example:report', period, { ttl: Math.min(30_000, period / 4), label: node });
+  const job = client.job('fencelock-example:report', period, { ttl: Math.min(30_000, period / 4), info: node });
   console.log(`${node} takes part`);
 
   const end = performance.now() + Number(asked.for) * 1000;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// The fields that describe a holder or a waiter, by name.
-const WHO: [&str; 6] = ["host", "pid", "app", "language", "label", "metadata"];
+const WHO: [&str; 5] = ["host", "pid", "app", "language", "info"];
 
 /// One lock.
 pub(super) fn shown(lock: &Value) -> Value {

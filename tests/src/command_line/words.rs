@@ -134,10 +134,6 @@ pub(super) fn written(name: &str, value: &Value) -> String {
         }
         (Value::String(text), _) => text.clone(),
         (Value::Null, _) => "none".to_owned(),
-        (Value::Object(map), _) => {
-            let pairs = map.iter().map(|(key, value)| format!("{key}={}", written("", value)));
-            pairs.collect::<Vec<_>>().join(",")
-        }
         (other, _) => other.to_string(),
     }
 }
@@ -163,9 +159,9 @@ mod tests {
 
     #[test]
     fn options_are_written_as_text() {
-        let options = json!({"ttl": 1500, "metadata": {"room": "1 2"}, "renew": false});
+        let options = json!({"ttl": 1500, "info": {"room": "1 2"}, "renew": false});
         let options = options.as_object().unwrap();
         let url = query("redis://h?a=b", options);
-        assert_eq!(url, "redis://h?a=b&metadata=room%3D1%202&renew=false&ttl=1500ms");
+        assert_eq!(url, "redis://h?a=b&info=%7B%22room%22%3A%221%202%22%7D&renew=false&ttl=1500ms");
     }
 }

@@ -30,8 +30,8 @@ impl Run<'_> {
         };
         let by = self.actor_named(&ask.by);
         let mut options = ask.options.clone();
-        if let Some(Value::String(label)) = options.get_mut("label") {
-            *label = scope.fill_in(label);
+        if let Some(Value::String(info)) = options.get_mut("info") {
+            *info = scope.fill_in(info);
         }
         let call = match ask.work {
             _ if ask.elect && once => Call::TryCampaign { lock, options },

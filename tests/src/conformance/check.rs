@@ -115,8 +115,8 @@ pub(super) fn state(
     if expect.modes.as_ref().is_some_and(|expected| !modes.eq(expected.iter().copied().map(Some))) {
         return wrong("how it is held");
     }
-    let labels = waiters.iter().map(|waiter| waiter["info"]["label"].as_str().unwrap_or(""));
-    if expect.labels.as_ref().is_some_and(|expected| !labels.eq(expected)) {
+    let infos = waiters.iter().map(|waiter| waiter["info"]["info"].as_str().unwrap_or(""));
+    if expect.infos.as_ref().is_some_and(|expected| !infos.eq(expected)) {
         return wrong("the order of the waiters");
     }
     for (path, value) in &expect.info {

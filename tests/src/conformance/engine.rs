@@ -269,7 +269,7 @@ impl Run<'_> {
             let holder = |who: String| if who == "nobody" { who } else { "foreign".to_owned() };
             expect.holder = expect.holder.map(holder);
             // How many they are is known: they are to be there before the next step.
-            expect.waiters = expect.waiters.or(expect.labels.take().map(|labels| labels.len()));
+            expect.waiters = expect.waiters.or(expect.infos.take().map(|infos| infos.len()));
             for mode in expect.modes.iter_mut().flatten() {
                 *mode = if *mode == Mode::Write { Mode::Exclusive } else { *mode };
             }

@@ -99,7 +99,7 @@ impl Run<'_> {
                 holder: Some("nobody".to_owned()),
                 waiters: Some(0),
                 modes: None,
-                labels: None,
+                infos: None,
                 info: BTreeMap::default(),
                 left: None,
                 endless: false,

@@ -246,8 +246,8 @@ pub struct State {
     pub waiters: Option<usize>,
     /// How those who hold it hold it, the oldest first.
     pub modes: Option<Vec<Mode>>,
-    /// The labels of those who wait, head first.
-    pub labels: Option<Vec<String>>,
+    /// The infos of those who wait, head first.
+    pub infos: Option<Vec<String>>,
     /// The fields with which the holder describes itself, by name.
     #[serde(default)]
     pub info: BTreeMap<String, String>,

@@ -38,7 +38,7 @@ impl fmt::Display for Skipped {
         };
         let (instant, started) = (shown(last.instant), shown(last.started));
         write!(f, "{reason}: {what} (instant: {instant}, started: {started}")?;
-        for name in ["host", "pid", "label"] {
+        for name in ["host", "pid", "info"] {
             match &last.info[name] {
                 serde_json::Value::Null => {}
                 serde_json::Value::String(text) => write!(f, ", {name}: {text}")?,

@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
  *
  * <pre>{@code
  * try (Client client = Fencelock.connect("memory:")) {
- *     Election election = client.election("scheduler").label("node-1");
+ *     Election election = client.election("scheduler").info("node-1");
  *     try (Guard guard = election.campaign()) {
  *         assert election.leader().orElseThrow().token().getAsLong() == guard.token();
  *     }

@@ -35,7 +35,7 @@ public final class Leader {
         return token;
     }
 
-    /** The information it gave about itself: {@code host}, {@code pid}, {@code app}, {@code language}, {@code label}. */
+    /** The information it gave about itself: {@code host}, {@code pid}, {@code app}, {@code language} and the option {@code info}. */
     public Map<String, Object> info() {
         return Shape.info(said);
     }

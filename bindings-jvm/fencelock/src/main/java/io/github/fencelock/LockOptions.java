@@ -1,7 +1,6 @@
 package io.github.fencelock;
 
 import java.time.Duration;
-import java.util.Map;
 
 /**
  * Options of a lock, and of a client as defaults of its locks. Written from the core's table of options; {@code
@@ -69,17 +68,11 @@ public interface LockOptions<T> {
     }
 
     /**
-     * A short text for people who inspect the lock. By default empty.
+     * What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+     * {@code {"order":"42"}}. By default empty.
      */
-    default T label(String label) {
-        return option("label", label);
-    }
-
-    /**
-     * More texts for people who inspect the lock, by name. By default empty.
-     */
-    default T metadata(Map<String, String> metadata) {
-        return option("metadata", metadata);
+    default T info(String info) {
+        return option("info", info);
     }
 
     /**

@@ -66,7 +66,7 @@ public final class LockState extends Seen {
             return Shape.optionalTime(field("held_for"));
         }
 
-        /** The information it gave about itself: {@code host}, {@code pid}, {@code app}, {@code language}, {@code label}. */
+        /** The information it gave about itself: {@code host}, {@code pid}, {@code app}, {@code language} and the option {@code info}. */
         public Map<String, Object> info() {
             return Shape.info(text("info"));
         }

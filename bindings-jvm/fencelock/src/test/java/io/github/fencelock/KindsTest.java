@@ -95,13 +95,13 @@ final class KindsTest {
     void oneLeadsAndItsEndIsSeen(String url) throws Exception {
         String name = Stores.name();
         try (Client client = Fencelock.connect(url, new ClientOptions().observe(Duration.ofMillis(20)))) {
-            Election election = client.election(name).label("one");
+            Election election = client.election(name).info("one");
             Observer observer = election.observe();
             assertTrue(observer.changed().isEmpty());
             Guard one = election.tryCampaign().orElseThrow();
             Leader leader = observer.changed().orElseThrow();
             assertEquals(one.token(), leader.token().getAsLong());
-            assertEquals("one", leader.info().get("label"));
+            assertEquals("one", leader.info().get("info"));
             assertEquals(Optional.of(leader), election.leader());
             CompletableFuture<Guard> next = election.campaignAsync();
             one.release().check();

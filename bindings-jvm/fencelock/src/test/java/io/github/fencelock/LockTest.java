@@ -55,10 +55,10 @@ final class LockTest {
         String name = Stores.name();
         try (Client one = Fencelock.connect(url); Client other = Fencelock.connect(url)) {
             Guard guard = one.lock(name).acquire();
-            CompletableFuture<Guard> waits = other.lock(name).label("next").acquireAsync();
+            CompletableFuture<Guard> waits = other.lock(name).info("next").acquireAsync();
             Wait.until("somebody waits", () -> one.lock(name).inspect().waiters().size() == 1);
             LockState state = one.lock(name).inspect();
-            assertEquals("next", state.waiters().get(0).info().get("label"));
+            assertEquals("next", state.waiters().get(0).info().get("info"));
             assertEquals(guard.token(), state.holders().get(0).token().getAsLong());
             assertEquals("java", state.holders().get(0).info().get("language"));
             guard.release().check();
@@ -202,11 +202,11 @@ final class LockTest {
     @Test
     void allOptionsReachTheCore() throws Exception {
         ClientOptions options = new ClientOptions().ttl(Duration.ofSeconds(7)).fair(false).waitAtMost(null)
-            .metadata(Map.of("room", "12")).timeout(Duration.ofSeconds(3)).app("shop");
+            .option("info", Map.of("room", "12")).timeout(Duration.ofSeconds(3)).app("shop");
         try (Client client = Fencelock.connect("memory:options", options)) {
             Guard guard = client.lock("x").maxHold(Duration.ofMinutes(1)).local(0).acquire();
             LockState.Holder holder = client.lock("x").inspect().holders().get(0);
-            assertEquals(Map.of("room", "12"), holder.info().get("metadata"));
+            assertEquals(Map.of("room", "12"), holder.info().get("info"));
             assertEquals("shop", holder.info().get("app"));
             assertTrue(holder.left().orElseThrow().compareTo(Duration.ofSeconds(7)) <= 0);
             assertTrue(guard.remaining().compareTo(Duration.ofSeconds(7)) <= 0);

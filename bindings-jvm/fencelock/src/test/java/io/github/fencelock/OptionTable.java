@@ -21,7 +21,7 @@ final class OptionTable {
         String any = documented("Sets any option by its name in the table, from text, a number, a boolean, a duration or a map. "
             + "An unknown one is refused, with the nearest known one, by whatever is done then.");
         String type = documentedType(intro + " Written from the core's table of options; `OptionTableTest` keeps it so.");
-        return "package io.github.fencelock;\n\n" + imports(scope) + type
+        return "package io.github.fencelock;\n\nimport java.time.Duration;\n\n" + type
             + "public interface " + name + "<T> {\n" + any + "    T option(String name, Object value);\n\n" + methods + "}\n";
     }
 
@@ -39,11 +39,6 @@ final class OptionTable {
             return "\n/** [" + type + "." + name + "] with Kotlin's duration" + none + ". */\npublic fun <T> " + type + "<T>." + name
                 + "(" + name + ": Duration): T = " + name + "(" + name + ".orNone())\n";
         }).collect(Collectors.joining());
-    }
-
-    private static String imports(String scope) {
-        boolean maps = rows(scope).stream().anyMatch(row -> row.get("kind").equals("map"));
-        return "import java.time.Duration;\n" + (maps ? "import java.util.Map;\n" : "") + "\n";
     }
 
     private static String method(Map<String, Object> row) {
@@ -66,7 +61,6 @@ final class OptionTable {
             case "duration", "optional_duration" -> "Duration";
             case "boolean" -> "boolean";
             case "integer" -> "int";
-            case "map" -> "Map<String, String>";
             default -> "String";
         };
     }

@@ -31,7 +31,7 @@ object Samples {
     suspend fun options() {
         val options = ClientOptions().ttl(10.seconds).app("billing")
         awaitConnect("memory:", options).useSuspending { client ->
-            client.lock("orders:42").fair(false).label("night run").withLockSuspending { println(it) }
+            client.lock("orders:42").fair(false).info("night run").withLockSuspending { println(it) }
         }
     }
 
@@ -55,7 +55,7 @@ object Samples {
 
     suspend fun election() {
         awaitConnect("memory:").useSuspending { client ->
-            val election = client.election("scheduler").label("node-1")
+            val election = client.election("scheduler").info("node-1")
             election.whileLeading { guard ->
                 val leader = election.leaderFlow().first { it != null }
                 check(leader?.token()?.asLong == guard.token())
