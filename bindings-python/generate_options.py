@@ -30,8 +30,8 @@ class OptionRow(TypedDict):
     """The kind of its value."""
     default: str
     """The default, as it would be written in a URL."""
-    scope: Literal["lock", "client"]
-    """Where it may be given: for a client and each of its locks, or for a client only."""
+    scope: Literal["hold", "lock", "job", "election", "version", "client"]
+    """What it is for: whatever is held, one of them, or a client only. Each can also be given to a client."""
     doc: str
     """The description of the option."""
 
@@ -63,14 +63,38 @@ def fields(scope: str) -> str:
 
 TEXT = f'''{HEAD}
 
-class LockOptions(TypedDict, total=False):
-    """The options of one lock."""
+class HoldOptions(TypedDict, total=False):
+    """The options of whatever is held."""
+
+{fields("hold")}
+
+
+class LockOptions(HoldOptions, total=False):
+    """The options of a lock."""
 
 {fields("lock")}
 
 
-class ClientOptions(LockOptions, total=False):
-    """The options of a client: its own, and the defaults of its locks."""
+class JobOptions(HoldOptions, total=False):
+    """The options of a job."""
+
+{fields("job")}
+
+
+class ElectionOptions(LockOptions, total=False):
+    """The options of an election."""
+
+{fields("election")}
+
+
+class VersionOptions(TypedDict, total=False):
+    """The options of a version."""
+
+{fields("version")}
+
+
+class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
+    """The options of a client: its own, and the defaults of what it makes."""
 
 {fields("client")}
 '''

@@ -7,13 +7,13 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use fencelock::facade::{Completion, Facade, Operation, Pump};
-use fencelock::options::Times;
+use fencelock::options::{OptionValue, Times};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Event};
 use futures_util::future::join_all;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::wakeup::Wakeup;
@@ -50,7 +50,7 @@ struct Clients {
 #[derive(Deserialize)]
 pub(crate) struct Connection {
     url: String,
-    options: Map<String, Value>,
+    options: BTreeMap<String, OptionValue>,
     app: String,
     language: String,
     /// Whether events that are no warnings are wanted too.

@@ -6,7 +6,7 @@ import { Guard, type Granted } from './guard.js';
 import { Job, type Cron } from './job.js';
 import { All, Lock, type Form } from './lock.js';
 import { camelCased } from './names.js';
-import type { ClientOptions, LockOptions } from './options.js';
+import type { ClientOptions, ElectionOptions, JobOptions, LockOptions, VersionOptions } from './options.js';
 import { Scope } from './scope.js';
 import { holdersOf, type Holder } from './state.js';
 import { Version } from './version.js';
@@ -88,7 +88,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** An election: one leader at a time. */
-  election(name: string, options: LockOptions = {}): Election {
+  election(name: string, options: ElectionOptions = {}): Election {
     return new Election(this.#connection, name, options);
   }
 
@@ -102,12 +102,12 @@ export class Client implements AsyncDisposable {
    * client.job('cleanup', { cron: '0 3 * * *', timezone: 'Europe/Berlin' });
    * ```
    */
-  job(name: string, schedule: number | Cron, options: LockOptions = {}): Job {
+  job(name: string, schedule: number | Cron, options: JobOptions = {}): Job {
     return new Job(this.#connection, name, schedule, options);
   }
 
   /** A value that is replaced only if nobody was faster. */
-  version<T = unknown>(name: string, options: LockOptions = {}): Version<T> {
+  version<T = unknown>(name: string, options: VersionOptions = {}): Version<T> {
     return new Version<T>(this.#connection, name, options);
   }
 

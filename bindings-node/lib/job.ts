@@ -3,6 +3,7 @@ import type { Connection } from './connection.js';
 import { Guard, type Granted, type Released } from './guard.js';
 import type { AcquireOptions } from './lock.js';
 import { camelCased, optionsForCore } from './names.js';
+import type { JobOptions } from './options.js';
 import type { Info } from './state.js';
 
 /** The times of a job by the calendar. The WebAssembly package has no time zones, and refuses it with the code `unsupported`. */
@@ -59,7 +60,7 @@ export type Start =
   | { readonly run: null; readonly skipped: Skipped };
 
 /** The options of one start, beside the job's options. */
-export interface StartOptions extends AcquireOptions {
+export interface StartOptions extends JobOptions, Pick<AcquireOptions, 'signal'> {
   /**
    * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the last one of its schedule
    * by the store's clock. It may lie ahead of that clock by half a period, or a minute.

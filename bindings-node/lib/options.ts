@@ -1,12 +1,18 @@
 // Made from the core's table of options by `npm run options`.
 
-/** Options of a lock, a job, an election or a version; given to a client, the defaults of its own. */
-export interface LockOptions {
+/** Options of whatever is held. */
+export interface HoldOptions {
   /**
    * Length of the lease. If the holder dies, the lock is free again after at most this time. In milliseconds.
    * Default: 30s.
    */
   ttl?: number;
+  /** What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`. */
+  info?: string | Record<string, string>;
+}
+
+/** Options of a lock. */
+export interface LockOptions extends HoldOptions {
   /**
    * Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed
    * lease. (Runs of jobs are always renewed.) Default: true.
@@ -36,8 +42,6 @@ export interface LockOptions {
    * Spring's `JdbcLockRegistry`. Default: auto.
    */
   dialect?: string;
-  /** What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`. */
-  info?: string | Record<string, string>;
   /**
    * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with
    * `redisson`. Default: 1.
@@ -48,6 +52,32 @@ export interface LockOptions {
    * are served. `0`: never. Default: 16.
    */
   local?: number;
+}
+
+/** Options of a job. */
+export interface JobOptions extends HoldOptions {
+  /**
+   * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. In
+   * milliseconds; null: without end. Default: none.
+   */
+  atLeastFor?: number | null;
+  /**
+   * The longest time a job's run may take. After that it is lost. In milliseconds; null: without end. Default:
+   * none.
+   */
+  atMostFor?: number | null;
+  /** Whether a job's run that died before its end may run again, for the same scheduled instant. Default: false. */
+  retryDead?: boolean;
+}
+
+/** Options of an election. */
+export interface ElectionOptions extends LockOptions {
+  /** How often an observer of an election asks who leads. In milliseconds. Default: 1s. */
+  observe?: number;
+}
+
+/** Options of a version. */
+export interface VersionOptions {
   /**
    * How often the update of a version tries again when another writer was faster, before it fails with `conflict`.
    * Default: 16.
@@ -70,24 +100,10 @@ export interface LockOptions {
    * in `+row`: the table with its key only, `account(id)`, whose rows are then the locks.
    */
   onTable?: string;
-  /**
-   * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. In
-   * milliseconds; null: without end. Default: none.
-   */
-  atLeastFor?: number | null;
-  /**
-   * The longest time a job's run may take. After that it is lost. In milliseconds; null: without end. Default:
-   * none.
-   */
-  atMostFor?: number | null;
-  /** Whether a job's run that died before its end may run again, for the same scheduled instant. Default: false. */
-  retryDead?: boolean;
-  /** How often an observer of an election asks who leads. In milliseconds. Default: 1s. */
-  observe?: number;
 }
 
-/** Options of a client. */
-export interface ClientOptions extends LockOptions {
+/** Options of a client: its own, and the defaults of what it makes. */
+export interface ClientOptions extends ElectionOptions, JobOptions, VersionOptions {
   /**
    * Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the
    * lock `orders` lies there as `shop:orders`. Not before the keys of your own table (`onTable`).

@@ -9,7 +9,7 @@ export type { Gate } from './gate.js';
 export type { Guard, Released } from './guard.js';
 export type { Cron, Job, JobState, Reason, Run, Skipped, Start, StartOptions, UsingOptions } from './job.js';
 export type { AcquireOptions, All, Lock } from './lock.js';
-export type { ClientOptions, LockOptions } from './options.js';
+export type { ClientOptions, ElectionOptions, HoldOptions, JobOptions, LockOptions, VersionOptions } from './options.js';
 export type { Scope } from './scope.js';
 export type { Holder, Info, LockState, Mode, Waiter } from './state.js';
 export type { Snapshot, Swapped, Version } from './version.js';

@@ -43,8 +43,12 @@ const table = JSON.parse(options());
 const scope = (wanted) => table.filter((row) => row.scope === wanted);
 const text = [
   "// Made from the core's table of options by `npm run options`.\n",
-  type('LockOptions', 'Options of a lock, a job, an election or a version; given to a client, the defaults of its own.', '', scope('lock')),
-  type('ClientOptions', 'Options of a client.', 'LockOptions', scope('client')),
+  type('HoldOptions', 'Options of whatever is held.', '', scope('hold')),
+  type('LockOptions', 'Options of a lock.', 'HoldOptions', scope('lock')),
+  type('JobOptions', 'Options of a job.', 'HoldOptions', scope('job')),
+  type('ElectionOptions', 'Options of an election.', 'LockOptions', scope('election')),
+  type('VersionOptions', 'Options of a version.', '', scope('version')),
+  type('ClientOptions', 'Options of a client: its own, and the defaults of what it makes.', 'ElectionOptions, JobOptions, VersionOptions', scope('client')),
 ].join('\n');
 
 if (!process.argv.includes('--check')) {

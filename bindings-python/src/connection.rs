@@ -1,15 +1,16 @@
 //! One client of a store, connected at its first use.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::facade::{Answer, Facade, Load, Operation};
-use fencelock::options::Times;
+use fencelock::options::{OptionValue, Times};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
 use futures_util::future::join_all;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -26,7 +27,7 @@ pub(crate) struct Connection(Own<Arc<Link>>);
 /// The data that operations under way and grants share.
 pub(crate) struct Link {
     url: String,
-    options: Map<String, Value>,
+    options: BTreeMap<String, OptionValue>,
     /// The application that people who inspect a lock see.
     app: String,
     /// Connected at its first use: a module may make a client at import, before a server forks its workers.
@@ -56,7 +57,7 @@ impl Link {
     }
 }
 
-fn builder(options: Map<String, Value>) -> ClientBuilder {
+fn builder(options: BTreeMap<String, OptionValue>) -> ClientBuilder {
     let builder = Client::builder().language("python").times(Times::Seconds);
     options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value))
 }

@@ -45,7 +45,9 @@ impl ScheduledJob {
         Ok(match run(job.start()).await? {
             Ok(run) => {
                 let instant = UNIX_EPOCH + run.instant();
-                Start::Started { run: Arc::new(Run { guard: Arc::new(Held::Run(run).into()), instant }) }
+                Start::Started {
+                    run: Arc::new(Run { guard: Arc::new(Held::Run(run).into()), instant }),
+                }
             }
             Err(skipped) => Start::Skipped {
                 reason: skipped.reason.to_string(),

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use fencelock::options::TABLE;
-use serde_json::{Value, json};
+use fencelock::options::{OptionValue, TABLE};
+use serde_json::json;
 
 /// Options of a client or a lock by name. Names, defaults and limits are in the table of options; what is left out is the default,
 /// for a lock that of its client.
@@ -21,18 +21,18 @@ pub enum Setting {
     Json(String),
 }
 
-impl From<Setting> for Value {
+impl From<Setting> for OptionValue {
     fn from(setting: Setting) -> Self {
         match setting {
-            Setting::Text(text) => json!(text),
-            Setting::Time(time) => json!(time.as_secs_f64() * 1000.0),
-            Setting::Json(text) => serde_json::from_str(&text).unwrap_or(Self::String(text)),
+            Setting::Text(text) => text.into(),
+            Setting::Time(time) => time.into(),
+            Setting::Json(text) => serde_json::from_str(&text).unwrap_or_else(|_| text.into()),
         }
     }
 }
 
 /// Sets options on a lock, a job or the like.
-pub(crate) fn with<T>(made: T, options: Options, set: impl Fn(T, &str, Value) -> T) -> T {
+pub(crate) fn with<T>(made: T, options: Options, set: impl Fn(T, &str, OptionValue) -> T) -> T {
     options
         .into_iter()
         .flatten()

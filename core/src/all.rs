@@ -4,13 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::client::Client;
 use crate::engine::{Engine, Member, Wait};
 use crate::error::{Code, Error, Result};
 use crate::guard::{Guard, Pending};
 use crate::lock::Lock;
+use crate::options::OptionValue;
 
 /// Several mutexes that are acquired as one, made by [`Client::all`]. However the names are ordered, no two callers ever
 /// wait for each other.
@@ -70,7 +69,7 @@ impl All {
     }
 
     /// Sets any option of every lock by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         let value = value.into();
         self.map(|lock| lock.option(name, value.clone()))
     }
@@ -132,7 +131,8 @@ impl All {
         let locals = self.engine().acquire_all(&members, wait).await?;
         Ok(locals.and_then(|locals| {
             let mut parts = self.locks.iter().map(Lock::shared_name).zip(locals);
-            let first = parts.next().map(|(name, local)| Guard::new(self.engine().clone(), name, local));
+            let first =
+                parts.next().map(|(name, local)| Guard::new(self.engine().clone(), name, local));
             first.map(|first| parts.fold(first, |guard, (name, local)| guard.and(name, local)))
         }))
     }

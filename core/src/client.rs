@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::all::All;
 use crate::elect::Election;
 use crate::engine::Engine;
@@ -16,7 +14,9 @@ use crate::guard::{Guard, Pending};
 use crate::identity::Identity;
 use crate::job::{Job, Schedule};
 use crate::lock::Lock;
-use crate::options::{Dialect, Options, Times, check_key, check_name};
+use crate::options::{
+    Dialect, OptionValue, Options, Scope as OptionScope, Times, check_key, check_name,
+};
 use crate::port::{
     Capabilities, HolderView, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
 };
@@ -281,7 +281,7 @@ pub struct ClientBuilder {
     runtime: Option<RuntimeHandle>,
     options: Options,
     /// The options set by hand, in order.
-    given: Vec<(String, Value)>,
+    given: Vec<(String, OptionValue)>,
     app: Option<String>,
     language: Option<String>,
     /// Host and process, where the core cannot find them out itself.
@@ -298,9 +298,9 @@ impl ClientBuilder {
     }
 
     /// Sets an option by its name in the [table](crate::options::TABLE), as a default of this client's locks.
-    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(mut self, name: &str, value: impl Into<OptionValue>) -> Self {
         let value = value.into();
-        if let Err(mistake) = self.options.set_all([(name, value.clone())], true) {
+        if let Err(mistake) = self.options.set_all([(name, value.clone())], OptionScope::Client) {
             self.mistake.get_or_insert(mistake);
         }
         self.given.push((name.to_owned(), value));
@@ -372,7 +372,7 @@ impl ClientBuilder {
         self.options.set_from_url(url.options())?;
         let given = self.given.iter().map(|(name, value)| (name.as_str(), value.clone()));
         if self.mistake.is_none() {
-            self.options.set_all(given, true)?;
+            self.options.set_all(given, OptionScope::Client)?;
         }
         Ok(())
     }

@@ -4,16 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use crate::client::Client;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::guard::{Guard, Pending};
 use crate::lock::Lock;
-use crate::options::Options;
+use crate::options::{OptionValue, Options, Scope};
 use crate::port::Instant;
+use serde::{Deserialize, Serialize};
 
 /// An election, made by [`Client::election`]. Whoever campaigns waits in order; the leader leads until it releases its guard, its
 /// process ends, or it cannot renew its lease any more.
@@ -73,8 +71,8 @@ impl Election {
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
-        let mut changed = self.map(|lock| lock.option(name, value));
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
+        let mut changed = self.map(|lock| lock.option_of(Scope::Election, name, value.into()));
         changed.every = changed.lock.options().observe;
         changed
     }

@@ -5,14 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::algorithm::{Begun, Ending, JobRequest};
 pub use crate::algorithm::{JobState, Schedule, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::{Claim, Guard, Pending};
-use crate::options::{Options, full_name};
+use crate::options::{OptionValue, Options, Scope, full_name};
 use crate::port::{CellKey, Family};
 use crate::released::Released;
 use crate::with_error::WithError;
@@ -108,8 +106,8 @@ impl Job {
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
-        if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
+    pub fn option(mut self, name: &str, value: impl Into<OptionValue>) -> Self {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], Scope::Job) {
             self.mistake.get_or_insert(mistake);
         }
         self

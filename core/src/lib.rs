@@ -23,7 +23,7 @@
 //!   is answered `closed`, and neither a release nor a drop frees anything; the parent keeps what it has. Connect again in the
 //!   child. An async runtime that was made before the fork must not be driven there: its tasks and sockets are the parent's.
 //!   Around a fork beside a SQLite store, see `driver::sqlite::still`.
-//! * [`blocking`] has the same nouns for threads, [`facade`] for other languages.
+//! * [`blocking`] has the same nouns for threads.
 //!
 //! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`, `postgres`, `mysql`; memory is always there. [`port`] has
 //! the interfaces that a store implements, [`driver::record`] is the model of what it has to do.
@@ -38,6 +38,7 @@ mod elect;
 mod engine;
 mod error;
 mod event;
+#[doc(hidden)]
 pub mod facade;
 mod fence;
 mod guard;

@@ -4,14 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::client::Client;
 use crate::engine::{Counts, Engine, LockId, Member, Request, Wait};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::{Claim, Guard, Pending};
-use crate::options::{Dialect, Options, check_key, full_name};
+use crate::options::{Dialect, OptionValue, Options, Scope, check_key, full_name};
 use crate::port::{HolderView, Layout, Life, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
@@ -152,8 +150,12 @@ impl Lock {
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE), as bindings and configurations do.
-    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
-        if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
+        self.option_of(Scope::Lock, name, value.into())
+    }
+
+    pub(crate) fn option_of(mut self, of: Scope, name: &str, value: OptionValue) -> Self {
+        if let Err(mistake) = self.options.set_all([(name, value)], of) {
             self.mistake.get_or_insert(mistake);
         }
         self
@@ -280,7 +282,8 @@ impl Lock {
             Some(scope) => {
                 let entered = engine.enter(scope, &lock, request, wait).await;
                 entered.map(|entered| {
-                    entered.map(|(local, share)| Guard::shared(engine.clone(), name(), local, share))
+                    entered
+                        .map(|(local, share)| Guard::shared(engine.clone(), name(), local, share))
                 })
             }
         };
@@ -323,15 +326,6 @@ impl Lock {
         Ok(())
     }
 
-    /// Which rows are locks is said once for a client: elsewhere it would be overlooked.
-    fn check_rows(&self) -> Result<()> {
-        if self.options.on_table == self.client.options().on_table {
-            return Ok(());
-        }
-        let message = "whose rows are locks is said in the client's URL, `postgres+row://…?on_table=account(id)` or `mysql+row://…`, not for one lock";
-        Err(Error::invalid("on_table", message))
-    }
-
     fn lock_id(&self, key: LockKey) -> LockId {
         LockId { key, kind: self.mode.kind() }
     }
@@ -342,7 +336,6 @@ impl Lock {
         }
         self.options.check()?;
         self.check_order()?;
-        self.check_rows()?;
         self.check_permits()?;
         match &self.options.dialect {
             Dialect::Auto => Ok(LockKey::new(self.full.clone())),

@@ -4,25 +4,28 @@ mod dialect;
 mod read;
 mod stores;
 mod times;
+mod value;
 mod write;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use self::dialect::Dialect;
 use self::dialect::dialect;
 pub(crate) use self::read::check_ttl;
 use self::read::{
-    boolean, boolean_or_auto, bounded, check_count, check_info, check_pause, check_prefix, info, integer,
-    optional, pause, positive, text, zero,
+    boolean, boolean_or_auto, bounded, check_count, check_info, check_pause, check_prefix, info,
+    integer, optional, pause, positive, text, zero,
 };
 pub(crate) use self::stores::check_table;
 pub use self::stores::{Durability, SslMode};
 use self::stores::{durability, sslmode, table};
 pub use self::times::Times;
+pub use self::value::OptionValue;
 use self::write::Written;
 use crate::error::{Error, Result};
 
@@ -45,18 +48,50 @@ pub enum Kind {
     Info,
 }
 
-/// Where an option may be given.
+/// What an option is for. Each can also be given to a client (in its URL), as the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Scope {
-    /// For a client (in its URL) as the default of its locks, and for each lock.
+    /// Whatever is held: a lock, a run of a job, an office.
+    Hold,
+    /// A lock, or an election.
     Lock,
-    /// For a client only.
+    /// A job.
+    Job,
+    /// An election.
+    Election,
+    /// A version.
+    Version,
+    /// A client only.
     Client,
+}
+
+impl Scope {
+    /// Whether this takes options for that.
+    pub fn takes(self, other: Self) -> bool {
+        match self {
+            Self::Client => true,
+            Self::Hold | Self::Version => self == other,
+            Self::Lock | Self::Job => self == other || other == Self::Hold,
+            Self::Election => matches!(other, Self::Election | Self::Lock | Self::Hold),
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Hold | Self::Lock => "a lock",
+            Self::Job => "a job",
+            Self::Election => "an election",
+            Self::Version => "a version",
+            Self::Client => "the client",
+        }
+    }
 }
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct OptionRow {
     /// The name, the same in every language but for its case.
     pub name: &'static str,
@@ -101,18 +136,18 @@ macro_rules! options {
         }
 
         impl Options {
-            /// Sets one option by name, from text or a JSON value. An unknown name is refused with the nearest known one.
-            pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
+            /// Sets one option by name. An unknown name is refused with the nearest known one.
+            pub fn set(&mut self, name: &str, value: &OptionValue) -> Result<()> {
                 match name {
-                    $(stringify!($name) => self.$name = $read(stringify!($name), value, self.times)?,)+
+                    $(stringify!($name) => self.$name = $read(stringify!($name), &value.0, self.times)?,)+
                     _ => return Err(unknown(name)),
                 }
                 Ok(())
             }
 
-            /// Every option by name, as JSON that [`Options::set`] takes: times in milliseconds, null for what has no end.
-            pub fn to_map(&self) -> Map<String, Value> {
-                [$((stringify!($name).to_owned(), self.$name.written()),)+].into_iter().collect()
+            /// Every option by name, as [`Options::set`] takes it.
+            pub fn to_map(&self) -> BTreeMap<&'static str, OptionValue> {
+                [$((stringify!($name), OptionValue(self.$name.written())),)+].into_iter().collect()
             }
         }
     };
@@ -120,7 +155,7 @@ macro_rules! options {
 
 options! {
     /// Length of the lease. If the holder dies, the lock is free again after at most this time.
-    ttl: Duration = "30s", Duration, Lock, bounded;
+    ttl: Duration = "30s", Duration, Hold, bounded;
     /// Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease. (Runs
     /// of jobs are always renewed.)
     renew: bool = "true", Boolean, Lock, boolean;
@@ -137,32 +172,32 @@ options! {
     /// of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's `JdbcLockRegistry`.
     dialect: Dialect = "auto", Text, Lock, dialect;
     /// What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`.
-    info: String = "", Info, Lock, info;
+    info: String = "", Info, Hold, info;
     /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
     permits: u32 = "1", Integer, Lock, integer;
     /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
     /// served. `0`: never.
     local: u32 = "16", Integer, Lock, integer;
     /// How often the update of a version tries again when another writer was faster, before it fails with `conflict`.
-    retries: u32 = "16", Integer, Lock, integer;
+    retries: u32 = "16", Integer, Version, integer;
     /// The longest pause before the first of these tries. It doubles with each try, up to 64 times; each pause is a
     /// random part of it.
-    backoff: Duration = "5ms", Duration, Lock, pause;
+    backoff: Duration = "5ms", Duration, Version, pause;
     /// How long the store keeps a version's value after its last change.
-    keep: Option<Duration> = "forever", OptionalDuration, Lock, positive;
+    keep: Option<Duration> = "forever", OptionalDuration, Version, positive;
     /// On PostgreSQL and MySQL: keeps a version in a row of your own table, written as the table with three of its columns in
     /// brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The second is a whole number
     /// that rises with each change. The third is the value. In a URL whose scheme ends in `+row`: the table with its key only,
     /// `account(id)`, whose rows are then the locks.
-    on_table: String = "", Text, Lock, text;
+    on_table: String = "", Text, Version, text;
     /// The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
-    at_least_for: Option<Duration> = "none", OptionalDuration, Lock, positive;
+    at_least_for: Option<Duration> = "none", OptionalDuration, Job, positive;
     /// The longest time a job's run may take. After that it is lost.
-    at_most_for: Option<Duration> = "none", OptionalDuration, Lock, positive;
+    at_most_for: Option<Duration> = "none", OptionalDuration, Job, positive;
     /// Whether a job's run that died before its end may run again, for the same scheduled instant.
-    retry_dead: bool = "false", Boolean, Lock, boolean;
+    retry_dead: bool = "false", Boolean, Job, boolean;
     /// How often an observer of an election asks who leads.
-    observe: Duration = "1s", Duration, Lock, bounded;
+    observe: Duration = "1s", Duration, Election, bounded;
     /// Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the lock `orders` lies
     /// there as `shop:orders`. Not before the keys of your own table (`on_table`).
     prefix: String = "", Text, Client, text;
@@ -205,19 +240,20 @@ options! {
 }
 
 impl Options {
-    /// Sets many options by name. Those of scope `client` are refused unless `client` says they belong here.
+    /// Sets many options by name, of what has this scope; those that mean nothing for it are refused.
     pub fn set_all<'a>(
         &mut self,
-        values: impl IntoIterator<Item = (&'a str, Value)>,
-        client: bool,
+        values: impl IntoIterator<Item = (&'a str, OptionValue)>,
+        of: Scope,
     ) -> Result<()> {
         for (name, value) in values {
             let row = TABLE.iter().find(|row| row.name == name).ok_or_else(|| unknown(name))?;
-            if row.scope == Scope::Client && !client {
-                return Err(Error::invalid(
-                    row.name,
-                    format!("`{name}` belongs to the client: give it in the URL, not for one lock"),
-                ));
+            if !of.takes(row.scope) {
+                let (here, there) = (of.noun(), row.scope.noun());
+                let message = format!(
+                    "`{name}` belongs to {there}, not to {here}; leave it out here, or give it in the client's URL"
+                );
+                return Err(Error::invalid(row.name, message));
             }
             self.set(name, &value)?;
         }
@@ -228,10 +264,10 @@ impl Options {
     #[cfg(any(feature = "tokio", feature = "host", test))]
     pub(crate) fn set_from_url<'a>(
         &mut self,
-        values: impl IntoIterator<Item = (&'a str, Value)>,
+        values: impl IntoIterator<Item = (&'a str, OptionValue)>,
     ) -> Result<()> {
         let times = std::mem::replace(&mut self.times, Times::Text);
-        let set = self.set_all(values, true);
+        let set = self.set_all(values, Scope::Client);
         self.times = times;
         set
     }
@@ -376,7 +412,7 @@ mod tests {
     fn every_row_can_be_set_to_its_default() {
         for row in TABLE {
             let mut options = Options::default();
-            options.set(row.name, &Value::String(row.default.into())).unwrap();
+            options.set(row.name, &row.default.into()).unwrap();
             assert_eq!(options, Options::default(), "{}", row.name);
         }
     }
@@ -389,24 +425,22 @@ mod tests {
         let map = options.to_map();
         assert_eq!(
             (map.len(), &map["wait"], &map["keep"]),
-            (TABLE.len(), &1500.0.into(), &Value::Null)
+            (TABLE.len(), &1500.0.into(), &None::<f64>.into())
         );
         let mut again = Options::default();
-        again
-            .set_all(map.iter().map(|(name, value)| (name.as_str(), value.clone())), true)
-            .unwrap();
+        again.set_all(map, Scope::Client).unwrap();
         assert_eq!(again, options);
     }
 
     #[test]
     fn an_unknown_option_names_the_nearest() {
-        let error = Options::default().set("tll", &Value::Null).unwrap_err();
+        let error = Options::default().set("tll", &1.into()).unwrap_err();
         assert_eq!((error.code(), error.fields()["nearest"].as_str()), (Code::Invalid, "ttl"));
     }
 
     #[test]
     fn words_of_other_libraries_name_ours_and_far_ones_nothing() {
-        let nearest = |name| Options::default().set(name, &Value::Null).unwrap_err();
+        let nearest = |name| Options::default().set(name, &1.into()).unwrap_err();
         for (name, ours) in [("expire", "ttl"), ("blocking_timeout", "wait"), ("waitTime", "wait")]
         {
             let error = nearest(name);
@@ -436,9 +470,9 @@ mod tests {
     #[test]
     fn absurd_times_are_refused() {
         for bad in ["0s", "1ms", "31days", "-1s", "soon", ""] {
-            assert!(Options::default().set("ttl", &Value::String(bad.into())).is_err(), "{bad}");
+            assert!(Options::default().set("ttl", &bad.into()).is_err(), "{bad}");
         }
-        assert!(Options::default().set("ttl", &serde_json::json!(-5)).is_err());
-        assert!(Options::default().set("ttl", &serde_json::json!(1e300)).is_err());
+        assert!(Options::default().set("ttl", &(-5).into()).is_err());
+        assert!(Options::default().set("ttl", &1e300.into()).is_err());
     }
 }

@@ -7,7 +7,6 @@ mod pasted;
 mod standby;
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
 use url::Url;
 
 use self::parts::{Parts, parts, split_hosts};
@@ -16,7 +15,7 @@ use crate::driver::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::error::Code;
 use crate::error::{Error, Result};
-use crate::options::{Options, SslMode};
+use crate::options::{OptionValue, Options, SslMode};
 use crate::port::{LeaseHandle, RuntimeHandle};
 
 /// A parsed URL. Its text, which may hold a password, is never shown.
@@ -75,7 +74,7 @@ impl StoreUrl {
     }
 
     /// The options in the query, without what belongs to the address and is read with it.
-    pub(crate) fn options(&self) -> Vec<(&str, Value)> {
+    pub(crate) fn options(&self) -> Vec<(&str, OptionValue)> {
         let pairs = self.url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
         let of_address: &[&str] = match self.url.scheme() {
             scheme if scheme.ends_with("+unix") => &["user", "password", "database"],
@@ -87,7 +86,7 @@ impl StoreUrl {
             .map(|pair| {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
                 let value = value.replace('+', " ");
-                (name, Value::String(percent_decode_str(&value).decode_utf8_lossy().into_owned()))
+                (name, percent_decode_str(&value).decode_utf8_lossy().into_owned().into())
             })
             .collect()
     }

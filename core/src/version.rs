@@ -4,16 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
 use crate::algorithm::UpdateRequest;
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
-use crate::options::{Options, full_name};
+use crate::options::{OptionValue, Options, Scope, full_name};
 use crate::port::{CellKey, Change, Family, Look, OwnerId, Swap, Version};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// The longest value, as JSON.
 const LONGEST: usize = 1 << 20;
@@ -108,8 +106,8 @@ impl Versioned {
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
-        if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
+    pub fn option(mut self, name: &str, value: impl Into<OptionValue>) -> Self {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], Scope::Version) {
             self.mistake.get_or_insert(mistake);
         }
         self

@@ -131,8 +131,9 @@ impl Actor {
         let runtime = &self.host.runtime;
         let queue = queues::client_of(url, &options, runtime);
         let builder = Client::builder().runtime(runtime.clone());
-        let builder =
-            options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
+        let builder = options
+            .into_iter()
+            .fold(builder, |made, (name, value)| made.option(&name, cells::option(value)));
         let client = match queue {
             Some(queue) => builder.store(queue).await?,
             None => builder.connect(url).await?,
@@ -246,9 +247,9 @@ impl Actor {
 
     fn with(&mut self, id: u64, lock: &str, options: Options, work: f64) -> Result<()> {
         let client = self.facade.as_ref().ok_or_else(not_connected)?.client();
-        let lock = options
-            .into_iter()
-            .fold(client.lock(lock), |lock, (name, value)| lock.option(&name, value));
+        let lock = options.into_iter().fold(client.lock(lock), |lock, (name, value)| {
+            lock.option(&name, cells::option(value))
+        });
         let (abort, registration) = AbortHandle::new_pair();
         let (runtime, signal) = (self.host.runtime.clone(), self.signal.clone());
         let spawn = runtime.clone();

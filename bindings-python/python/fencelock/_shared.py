@@ -6,7 +6,16 @@ from .errors import *  # noqa: F403
 from .event import Event, EventKind, Observer
 from .guard import Released
 from .job import JobState, Skipped
-from .options import TABLE, ClientOptions, LockOptions, OptionRow
+from .options import (
+    TABLE,
+    ClientOptions,
+    ElectionOptions,
+    HoldOptions,
+    JobOptions,
+    LockOptions,
+    OptionRow,
+    VersionOptions,
+)
 from .reason import Reason
 from .scope import Scope
 from .state import Holder, State, Waiter
@@ -15,9 +24,12 @@ from .version import Snapshot, Swapped
 __all__: list[str] = [
     "TABLE",
     "ClientOptions",
+    "ElectionOptions",
     "Event",
     "EventKind",
+    "HoldOptions",
     "Holder",
+    "JobOptions",
     "JobState",
     "Leader",
     "LockOptions",
@@ -30,6 +42,7 @@ __all__: list[str] = [
     "Snapshot",
     "State",
     "Swapped",
+    "VersionOptions",
     "Waiter",
 ]
 __all__ += errors.__all__

@@ -18,7 +18,7 @@ from .gate import Gate
 from .guard import Guard
 from .job import AnyJob, Job
 from .lock import All, AnyLock, Lock
-from .options import ClientOptions, LockOptions, Time
+from .options import ClientOptions, ElectionOptions, JobOptions, LockOptions, Time, VersionOptions
 from .scope import Scope
 from .state import Holder
 from .version import AnyVersion, Version
@@ -105,7 +105,7 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         """A mutex that may be entered again through this very object."""
         return self.scope().lock(name, **options)
 
-    def election(self, name: str, **options: Unpack[LockOptions]) -> ElectionT:
+    def election(self, name: str, **options: Unpack[ElectionOptions]) -> ElectionT:
         """An election: one leader at a time, the next one in order."""
         operation = {"name": name, "options": in_core_units(options)}
         return self._election_type(self._link, name, operation, ("campaign", "try_campaign"))
@@ -117,14 +117,14 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         *,
         cron: str | None = None,
         timezone: str | None = None,
-        **options: Unpack[LockOptions],
+        **options: Unpack[JobOptions],
     ) -> JobT:
         """A scheduled job: at most one run in each ``period``, or for each time of the expression ``cron`` (``"0 3 * * *"``) in
         ``timezone`` (``"Europe/Berlin"``; UTC by default), whoever asks for it."""
         times = {"period": None if period is None else milliseconds(period), "cron": cron, "timezone": timezone}
         return self._job_type(self._link, name, times, in_core_units(options))
 
-    def version(self, name: str, **options: Unpack[LockOptions]) -> VersionT:
+    def version(self, name: str, **options: Unpack[VersionOptions]) -> VersionT:
         """A value by name that is replaced only if nobody was faster."""
         return self._version_type(self._link, name, in_core_units(options))
 

@@ -19,8 +19,8 @@ class OptionRow(TypedDict):
     """The kind of its value."""
     default: str
     """The default, as it would be written in a URL."""
-    scope: Literal["lock", "client"]
-    """Where it may be given: for a client and each of its locks, or for a client only."""
+    scope: Literal["hold", "lock", "job", "election", "version", "client"]
+    """What it is for: whatever is held, one of them, or a client only. Each can also be given to a client."""
     doc: str
     """The description of the option."""
 
@@ -29,11 +29,19 @@ TABLE: tuple[OptionRow, ...] = tuple(json.loads(_native.options()))
 """Every option of this version."""
 
 
-class LockOptions(TypedDict, total=False):
-    """The options of one lock."""
+class HoldOptions(TypedDict, total=False):
+    """The options of whatever is held."""
 
     ttl: Time
     """Length of the lease. If the holder dies, the lock is free again after at most this time. Default: `30s`."""
+    info: str | dict[str, str]
+    """What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+    `{"order":"42"}`. Default: ``."""
+
+
+class LockOptions(HoldOptions, total=False):
+    """The options of a lock."""
+
     renew: bool
     """Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease.
     (Runs of jobs are always renewed.) Default: `true`."""
@@ -51,15 +59,36 @@ class LockOptions(TypedDict, total=False):
     redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
     that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's
     `JdbcLockRegistry`. Default: `auto`."""
-    info: str | dict[str, str]
-    """What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
-    `{"order":"42"}`. Default: ``."""
     permits: int
     """How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
     Default: `1`."""
     local: int
     """How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
     served. `0`: never. Default: `16`."""
+
+
+class JobOptions(HoldOptions, total=False):
+    """The options of a job."""
+
+    at_least_for: Time | None
+    """The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
+    Default: `none`."""
+    at_most_for: Time | None
+    """The longest time a job's run may take. After that it is lost. Default: `none`."""
+    retry_dead: bool
+    """Whether a job's run that died before its end may run again, for the same scheduled instant. Default: `false`."""
+
+
+class ElectionOptions(LockOptions, total=False):
+    """The options of an election."""
+
+    observe: Time
+    """How often an observer of an election asks who leads. Default: `1s`."""
+
+
+class VersionOptions(TypedDict, total=False):
+    """The options of a version."""
+
     retries: int
     """How often the update of a version tries again when another writer was faster, before it fails with `conflict`.
     Default: `16`."""
@@ -73,19 +102,10 @@ class LockOptions(TypedDict, total=False):
     columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The
     second is a whole number that rises with each change. The third is the value. In a URL whose scheme ends in `+row`:
     the table with its key only, `account(id)`, whose rows are then the locks. Default: ``."""
-    at_least_for: Time | None
-    """The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
-    Default: `none`."""
-    at_most_for: Time | None
-    """The longest time a job's run may take. After that it is lost. Default: `none`."""
-    retry_dead: bool
-    """Whether a job's run that died before its end may run again, for the same scheduled instant. Default: `false`."""
-    observe: Time
-    """How often an observer of an election asks who leads. Default: `1s`."""
 
 
-class ClientOptions(LockOptions, total=False):
-    """The options of a client: its own, and the defaults of its locks."""
+class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
+    """The options of a client: its own, and the defaults of what it makes."""
 
     prefix: str
     """Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the lock

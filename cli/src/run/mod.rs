@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use fencelock::options::{OptionValue, Scope};
 use fencelock::{Code, Guard, Lock};
-use serde_json::Value;
 use tokio::select;
 
 pub(crate) use self::job::Job;
@@ -110,7 +110,7 @@ impl Run {
     }
 
     async fn run(&self) -> Result<u8, Failure> {
-        let text = |flag: &Option<String>| flag.as_deref().map(Value::from);
+        let text = |flag: &Option<String>| flag.as_deref().map(OptionValue::from);
         let flags = [
             ("wait", text(&self.wait)),
             ("ttl", text(&self.ttl)),
@@ -121,7 +121,8 @@ impl Run {
         ];
         let wishes = Wishes::of(&self.options, flags)?;
         session(self.name(), &self.store, &self.command, &wishes, async |client, signals| {
-            let (lock, terms) = wishes.apply(client, client.lock(self.name()), Lock::option)?;
+            let (lock, terms) =
+                wishes.apply(client, Scope::Lock, client.lock(self.name()), Lock::option)?;
             let lease = terms.max_hold.map_or(terms.ttl, |most| most.min(terms.ttl));
             let guard = select! { biased;
                 signal = signals.next() => return Ok(exit_code(signal.as_raw())),

@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use fencelock::options::{Options, Scope, TABLE, Times, check_name};
+use fencelock::options::{OptionValue, Options, Scope, TABLE, Times, check_name};
 use fencelock::{Claim, Client, ClientBuilder, Code, EventKind, Released};
-use serde_json::Value;
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -25,13 +24,13 @@ const SILENT: &str =
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Options by name, checked.
-pub(super) struct Wishes<'a>(Vec<(&'a str, Value)>);
+pub(super) struct Wishes<'a>(Vec<(&'a str, OptionValue)>);
 
 impl<'a> Wishes<'a> {
     /// The options of `--option`, and the flags that are options, as far as they were given.
     pub(super) fn of(
         named: &'a [String],
-        flags: impl IntoIterator<Item = (&'a str, Option<Value>)>,
+        flags: impl IntoIterator<Item = (&'a str, Option<OptionValue>)>,
     ) -> Result<Self, Failure> {
         let mut wishes = Vec::new();
         for option in named {
@@ -47,7 +46,7 @@ impl<'a> Wishes<'a> {
         }
         wishes.extend(flags.into_iter().filter_map(|(name, value)| Some((name, value?))));
         let mut options = Options { times: Times::Text, ..Options::default() };
-        options.set_all(wishes.iter().cloned(), true)?;
+        options.set_all(wishes.iter().cloned(), Scope::Client)?;
         Ok(Self(wishes))
     }
 
@@ -62,21 +61,25 @@ impl<'a> Wishes<'a> {
         options.wait.unwrap_or(FOREVER)
     }
 
-    fn of_scope(&self, wanted: Scope) -> impl Iterator<Item = &(&'a str, Value)> {
+    fn of_scope(
+        &self,
+        wanted: impl Fn(Scope) -> bool,
+    ) -> impl Iterator<Item = &(&'a str, OptionValue)> {
         let scope = |name| TABLE.iter().find(|row| row.name == name).map(|row| row.scope);
-        self.0.iter().filter(move |(name, _)| scope(*name) == Some(wanted))
+        self.0.iter().filter(move |(name, _)| scope(*name).is_some_and(&wanted))
     }
 
-    /// Sets what belongs to a lock or a job; answers all its options.
+    /// Sets what belongs to it, a lock or a job; answers all its options.
     pub(super) fn apply<T>(
         &self,
         client: &Client,
+        scope: Scope,
         mut of: T,
-        set: impl Fn(T, &str, Value) -> T,
+        set: impl Fn(T, &str, OptionValue) -> T,
     ) -> Result<(T, Options), Failure> {
         let mut terms = client.options().clone();
-        for (name, value) in self.of_scope(Scope::Lock) {
-            terms.set(name, value)?;
+        for (name, value) in self.of_scope(|row| row != Scope::Client) {
+            terms.set_all([(*name, value.clone())], scope)?;
             of = set(of, name, value.clone());
         }
         Ok((of, terms))
@@ -112,7 +115,7 @@ pub(super) async fn session(
                     _ => {}
                 }
             });
-        for (name, value) in wishes.of_scope(Scope::Client) {
+        for (name, value) in wishes.of_scope(|row| row == Scope::Client) {
             builder = builder.option(name, value.clone());
         }
         // Where locks live with the session of their client, the session of this one lock is as long as its lease.

@@ -146,8 +146,7 @@ fn settled(mut lock: Value) -> Value {
 fn the_list_shows_programs_what_inspect_shows() {
     let scene = Scene::new();
     scene.run(&["run", "free", "--", "true"]);
-    let (_holder, _) =
-        scene.hold(&["--info", "nightly"], "echo held; cat");
+    let (_holder, _) = scene.hold(&["--info", "nightly"], "echo held; cat");
     let _waiters = [1, 2].map(|count| {
         let waiter = scene.start(&["run", "it", "--", "true"]);
         scene.until_waiters(count);

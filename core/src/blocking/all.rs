@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::Guard;
 use crate::error::Result;
+use crate::options::OptionValue;
 use crate::runtime::InlineRuntime;
 
 /// Several mutexes that are acquired as one, for threads; see [`fencelock::All`](crate::All).
@@ -41,7 +40,7 @@ impl All {
     }
 
     /// Sets any option of every lock by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         self.map(|all| all.option(name, value))
     }
 

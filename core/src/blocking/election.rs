@@ -4,11 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::Guard;
 use crate::elect::Leader;
 use crate::error::Result;
+use crate::options::OptionValue;
 use crate::runtime::InlineRuntime;
 
 /// An election, for threads; see [`fencelock::Election`](crate::Election).
@@ -29,7 +28,7 @@ pub struct Election {
 
 impl Election {
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         Self { inner: self.inner.option(name, value), runtime: self.runtime }
     }
 

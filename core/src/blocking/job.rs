@@ -4,12 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::{Guard, refused};
 use crate::algorithm::{Begun, Ending};
 use crate::error::Result;
 use crate::job::{JobState, Skipped};
+use crate::options::OptionValue;
 use crate::released::Released;
 use crate::runtime::InlineRuntime;
 use crate::with_error::WithError;
@@ -39,7 +38,7 @@ impl Job {
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         Self { inner: self.inner.option(name, value), runtime: self.runtime }
     }
 
@@ -47,7 +46,10 @@ impl Job {
     /// is due.
     pub fn start(&self) -> Result<Result<Run, Skipped>> {
         let run = self.runtime.run(self.inner.start())??;
-        Ok(run.map(|crate::Run { guard, begun }| Run { guard: Guard::of(guard, &self.runtime), begun }))
+        Ok(run.map(|crate::Run { guard, begun }| Run {
+            guard: Guard::of(guard, &self.runtime),
+            begun,
+        }))
     }
 
     /// Runs `body` if a run is due; answers [`Skipped`] if none is. If the run was lost meanwhile, the answer is an error with

@@ -23,8 +23,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 pub use self::all::All;
 pub use self::election::{Election, Observer};
 #[cfg(feature = "redis")]
@@ -36,6 +34,7 @@ use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::{Claim, Pending};
 use crate::job::Schedule;
+use crate::options::OptionValue;
 use crate::port::{HolderView, LockState};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
@@ -208,7 +207,7 @@ impl Lock {
     }
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         self.map(|lock| lock.option(name, value))
     }
 

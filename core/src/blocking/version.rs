@@ -3,14 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
 use crate::error::Result;
+use crate::options::OptionValue;
 use crate::port::Version;
 use crate::runtime::InlineRuntime;
 use crate::version::{Snapshot, Swapped};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A value by name, for threads; see [`fencelock::Versioned`](crate::Versioned).
 ///
@@ -29,7 +28,7 @@ pub struct Versioned {
 
 impl Versioned {
     /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         Self { inner: self.inner.option(name, value), runtime: self.runtime }
     }
 

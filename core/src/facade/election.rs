@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::held::HeldItem;
 use super::{Facade, Named, Work, with_options};
 use crate::elect::{Election, Seen};
+use crate::options::OptionValue;
 
 impl Facade {
     fn election(&self, name: &str, options: Named) -> Election {
@@ -14,9 +15,7 @@ impl Facade {
 
     pub(super) fn campaign(&self, name: &str, options: Named) -> Work {
         let election = self.election(name, options);
-        Box::pin(async move {
-            Ok(HeldItem::Guard(election.campaign().await?).into())
-        })
+        Box::pin(async move { Ok(HeldItem::Guard(election.campaign().await?).into()) })
     }
 
     pub(super) fn try_campaign(&self, name: &str, options: Named, wait: Option<Value>) -> Work {
@@ -24,7 +23,7 @@ impl Facade {
         Box::pin(async move {
             let tried = match wait {
                 None => election.try_campaign(),
-                Some(wait) => election.option("wait", wait).try_in_time(),
+                Some(wait) => election.option("wait", OptionValue(wait)).try_in_time(),
             };
             Ok(tried.await?.map(HeldItem::Guard).into())
         })

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::feed::Feed;
-use super::{Answer, Completion, Facade, Operation, Pump, Wake};
+use super::{Answer, Completion, Facade, Operation, Pump, Wake, with_options};
 use crate::client::{Client, ClientBuilder};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
@@ -97,8 +97,7 @@ impl Environment {
                 heard.hear(event);
             }
         });
-        let builder =
-            options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
+        let builder = with_options(builder, options, ClientBuilder::option);
         let (opening, clients) = (open(builder), self.clients.clone());
         self.run(Box::pin(async move {
             let facade = Facade::new(opening.await?);

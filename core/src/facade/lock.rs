@@ -10,6 +10,7 @@ use super::{Facade, Named, Work, with_options};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::lock::Lock;
+use crate::options::OptionValue;
 use crate::port::Mode;
 
 impl Facade {
@@ -57,7 +58,7 @@ impl Facade {
         Box::pin(async move {
             let tried = match wait {
                 None => lock?.try_acquire(),
-                Some(wait) => lock?.option("wait", wait).try_in_time(),
+                Some(wait) => lock?.option("wait", OptionValue(wait)).try_in_time(),
             };
             Ok(tried.await?.map(HeldItem::Guard).into())
         })
@@ -78,7 +79,7 @@ impl Facade {
         Box::pin(async move {
             let tried = match wait {
                 None => all.try_acquire(),
-                Some(wait) => all.option("wait", wait).try_in_time(),
+                Some(wait) => all.option("wait", OptionValue(wait)).try_in_time(),
             };
             Ok(tried.await?.map(HeldItem::Guard).into())
         })

@@ -1,4 +1,5 @@
-//! The public API without lifetimes and generics, for bindings. All bindings use the same pump.
+//! The public API without lifetimes and generics, for fencelock's own bindings, with which it changes: it is no part of what versions
+//! promise. All bindings use the same pump.
 //!
 //! A binding puts its clients behind a [`Facade`] each, and has a [`Pump`] for every way it is woken: an event loop, an
 //! environment, a thread that drains. It submits an operation, gets a number, can abort it, and drains completions in
@@ -35,6 +36,7 @@ pub use self::pump::{Completion, Pump, Wake};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::Claim;
+use crate::options::OptionValue;
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::released::Released;
 use crate::runtime::sync::Mutex;
@@ -133,7 +135,8 @@ impl Facade {
 
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
-        let remaining = self.shared.state.lock().held.get(&guard).map(|held| held.guard().remaining());
+        let remaining =
+            self.shared.state.lock().held.get(&guard).map(|held| held.guard().remaining());
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
     }
 
@@ -319,8 +322,8 @@ impl Yield {
 }
 
 /// Gives the options of an operation to what it is about.
-fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> T {
-    options.into_iter().fold(of, |of, (name, value)| set(of, &name, value))
+fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, OptionValue) -> T) -> T {
+    options.into_iter().fold(of, |of, (name, value)| set(of, &name, OptionValue(value)))
 }
 
 impl Shared {

@@ -34,14 +34,12 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
-    use crate::options::Options;
+    use crate::options::{OptionValue, Options};
 
     #[test]
     fn a_time_is_asked_for_as_it_is_written_there() {
-        let says = |times, value: Value| {
+        let says = |times, value: OptionValue| {
             let mut options = Options { times, ..Options::default() };
             options.set("wait", &value).unwrap_err().to_string()
         };

@@ -185,7 +185,10 @@ async fn what_is_performed_needs_no_pump() {
     let granted = acquire().await.unwrap().granted().unwrap();
     let waits = tokio::time::timeout(Duration::from_millis(10), acquire());
     assert!(waits.await.is_err(), "it is somebody's; what is dropped leaves no ticket");
-    host.facade.perform(Operation::Release { guard: granted.guard, succeeded: false }).await.unwrap();
+    host.facade
+        .perform(Operation::Release { guard: granted.guard, succeeded: false })
+        .await
+        .unwrap();
     tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
         .await
         .expect("nothing is left");

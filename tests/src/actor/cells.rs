@@ -1,6 +1,7 @@
 //! Versions, jobs and elections: calls as operations of the facade.
 
 use fencelock::facade::Operation;
+use fencelock::options::OptionValue;
 use fencelock::{Client, Code, Error, Result, Versioned};
 use serde::de::Error as _;
 use serde_json::{Value, json};
@@ -41,11 +42,16 @@ fn unreadable(error: &serde_json::Error) -> Error {
     Error::new(Code::Invalid, format!("this call cannot be read: {error}"))
 }
 
+/// An option's value, out of JSON.
+pub(super) fn option(value: Value) -> OptionValue {
+    serde_json::from_value(value).expect("it takes any JSON")
+}
+
 /// A value with these options.
 pub(super) fn version(client: &Client, name: &str, options: Options) -> Versioned {
     options
         .into_iter()
-        .fold(client.version(name), |version, (name, value)| version.option(&name, value))
+        .fold(client.version(name), |version, (name, value)| version.option(&name, option(value)))
 }
 
 /// Adds to a number; null if that would make it negative, so that it is left as it is.

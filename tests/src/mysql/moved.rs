@@ -9,7 +9,6 @@ use fencelock::driver::recorded::Recorded;
 use fencelock::options::Options;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, OnceCell};
@@ -83,7 +82,7 @@ impl Subject for MysqlSubject<'_> {
         let user = &self.place.user;
         let url = format!("mysql://{user}@127.0.0.1:{port}/{user}").parse();
         let mut options = Options::default();
-        options.set("create", &Value::Bool(true)).expect("the option is known");
+        options.set("create", &true.into()).expect("the option is known");
         let store =
             MysqlStore::connect(&url.expect("this is a URL"), &[], &options, runtime()).await;
         let store = store.expect("the server takes connections");

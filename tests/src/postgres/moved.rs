@@ -6,7 +6,6 @@ use std::time::Duration;
 use fencelock::driver::postgres::PostgresStore;
 use fencelock::driver::recorded::Recorded;
 use fencelock::options::Options;
-use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, NoTls};
 
@@ -79,7 +78,7 @@ impl Subject for PostgresSubject<'_> {
         let (url, query) = self.place.url.split_once('?').expect("it has options");
         let mut options = Options::default();
         let (name, value) = query.split_once('=').expect("it has one option");
-        options.set(name, &Value::String(value.into())).expect("the option is known");
+        options.set(name, &value.into()).expect("the option is known");
         let url = url.parse().expect("this is a URL");
         let store = PostgresStore::connect(&url, &[], &options, runtime()).await;
         let store = store.expect("the server takes connections");

@@ -15,6 +15,7 @@ use crate::reason::Reason;
 
 /// How a job's run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Status {
     /// It has succeeded.
     #[serde(rename = "S")]
@@ -47,7 +48,24 @@ pub struct JobState {
     #[serde(with = "crate::port::millis")]
     pub heard: Duration,
     /// The information it gave about itself, as JSON.
-    pub info: Value,
+    #[serde(with = "json_text")]
+    pub info: Arc<str>,
+}
+
+/// In JSON, text that is JSON is what it says.
+mod json_text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_str::<Value>(text).unwrap_or_default().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        Value::deserialize(from).map(|value| value.to_string().into())
+    }
 }
 
 /// A run as it lies in the cell. Times are µs.
@@ -167,7 +185,7 @@ impl Record {
             token: self.token,
             started: Duration::from_micros(self.started.unwrap_or_default()),
             heard: Duration::from_micros(heard),
-            info: self.info,
+            info: self.info.to_string().into(),
         }
     }
 }

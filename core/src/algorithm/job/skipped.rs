@@ -38,8 +38,9 @@ impl fmt::Display for Skipped {
         };
         let (instant, started) = (shown(last.instant), shown(last.started));
         write!(f, "{reason}: {what} (instant: {instant}, started: {started}")?;
+        let info: serde_json::Value = serde_json::from_str(&last.info).unwrap_or_default();
         for name in ["host", "pid", "info"] {
-            match &last.info[name] {
+            match &info[name] {
                 serde_json::Value::Null => {}
                 serde_json::Value::String(text) => write!(f, ", {name}: {text}")?,
                 other => write!(f, ", {name}: {other}")?,

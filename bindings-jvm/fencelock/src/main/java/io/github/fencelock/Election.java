@@ -20,7 +20,7 @@ import java.util.concurrent.CompletableFuture;
  * }
  * }</pre>
  */
-public final class Election implements LockOptions<Election> {
+public final class Election implements ElectionOptions<Election> {
     private final Client client;
     private final String name;
     private final Map<String, Object> options;

@@ -29,7 +29,7 @@ import java.util.function.Function;
  * }
  * }</pre>
  */
-public final class Job implements LockOptions<Job> {
+public final class Job implements JobOptions<Job> {
     private final Client client;
     private final String name;
     private final Map<String, Object> times;

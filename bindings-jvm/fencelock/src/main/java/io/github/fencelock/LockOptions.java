@@ -3,26 +3,11 @@ package io.github.fencelock;
 import java.time.Duration;
 
 /**
- * Options of a lock, and of a client as defaults of its locks. Written from the core's table of options; {@code
- * OptionTableTest} keeps it so.
+ * Options of a lock. Written from the core's table of options; {@code OptionTableTest} keeps it so.
  *
  * @param <T> what has these options
  */
-public interface LockOptions<T> {
-    /**
-     * Sets any option by its name in the table, from text, a number, a boolean, a duration or a map. An unknown one
-     * is refused, with the nearest known one, by whatever is done then.
-     */
-    T option(String name, Object value);
-
-    /**
-     * Length of the lease. If the holder dies, the lock is free again after at most this time. By default {@code
-     * 30s}.
-     */
-    default T ttl(Duration ttl) {
-        return option("ttl", ttl);
-    }
-
+public interface LockOptions<T> extends HoldOptions<T> {
     /**
      * Whether the lease is renewed, at a third of its length, for as long as the guard lives. {@code false}: a
      * fixed lease. (Runs of jobs are always renewed.) By default {@code true}.
@@ -68,14 +53,6 @@ public interface LockOptions<T> {
     }
 
     /**
-     * What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
-     * {@code {"order":"42"}}. By default empty.
-     */
-    default T info(String info) {
-        return option("info", info);
-    }
-
-    /**
      * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with {@code
      * redisson}. By default {@code 1}.
      */
@@ -89,71 +66,5 @@ public interface LockOptions<T> {
      */
     default T local(int local) {
         return option("local", local);
-    }
-
-    /**
-     * How often the update of a version tries again when another writer was faster, before it fails with {@code
-     * conflict}. By default {@code 16}.
-     */
-    default T retries(int retries) {
-        return option("retries", retries);
-    }
-
-    /**
-     * The longest pause before the first of these tries. It doubles with each try, up to 64 times; each pause is a
-     * random part of it. By default {@code 5ms}.
-     */
-    default T backoff(Duration backoff) {
-        return option("backoff", backoff);
-    }
-
-    /**
-     * How long the store keeps a version's value after its last change. By default {@code forever}, which is {@code
-     * null} here.
-     */
-    default T keep(Duration keep) {
-        return option("keep", keep);
-    }
-
-    /**
-     * On PostgreSQL and MySQL: keeps a version in a row of your own table, written as the table with three of its
-     * columns in brackets: {@code account(id, version, balance)}. The first is the key, whose value is the
-     * version's name. The second is a whole number that rises with each change. The third is the value. In a URL
-     * whose scheme ends in {@code +row}: the table with its key only, {@code account(id)}, whose rows are then the
-     * locks. By default empty.
-     */
-    default T onTable(String onTable) {
-        return option("on_table", onTable);
-    }
-
-    /**
-     * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. By
-     * default {@code none}, which is {@code null} here.
-     */
-    default T atLeastFor(Duration atLeastFor) {
-        return option("at_least_for", atLeastFor);
-    }
-
-    /**
-     * The longest time a job's run may take. After that it is lost. By default {@code none}, which is {@code null}
-     * here.
-     */
-    default T atMostFor(Duration atMostFor) {
-        return option("at_most_for", atMostFor);
-    }
-
-    /**
-     * Whether a job's run that died before its end may run again, for the same scheduled instant. By default {@code
-     * false}.
-     */
-    default T retryDead(boolean retryDead) {
-        return option("retry_dead", retryDead);
-    }
-
-    /**
-     * How often an observer of an election asks who leads. By default {@code 1s}.
-     */
-    default T observe(Duration observe) {
-        return option("observe", observe);
     }
 }

@@ -25,7 +25,7 @@ import java.util.function.UnaryOperator;
  * }
  * }</pre>
  */
-public final class Versioned implements LockOptions<Versioned> {
+public final class Versioned implements VersionOptions<Versioned> {
     private final Client client;
     private final String name;
     private final Map<String, Object> options;

@@ -15,21 +15,25 @@ final class OptionTable {
             .filter(row -> row.get("scope").equals(scope)).toList();
     }
 
-    /** The interface with this name, of the rows of this scope. */
-    static String java(String name, String scope, String intro) {
+    /** The interface with this name, of the rows of this scope and of another interface. */
+    static String java(String name, String above, String scope, String intro) {
         String methods = rows(scope).stream().map(OptionTable::method).collect(Collectors.joining("\n"));
         String any = documented("Sets any option by its name in the table, from text, a number, a boolean, a duration or a map. "
             + "An unknown one is refused, with the nearest known one, by whatever is done then.");
         String type = documentedType(intro + " Written from the core's table of options; `OptionTableTest` keeps it so.");
         return "package io.github.fencelock;\n\nimport java.time.Duration;\n\n" + type
-            + "public interface " + name + "<T> {\n" + any + "    T option(String name, Object value);\n\n" + methods + "}\n";
+            + "public interface " + name + "<T>" + (above.isEmpty() ? " {\n" + any + "    T option(String name, Object value);\n\n"
+                : " extends " + above + "<T> {\n") + methods + "}\n";
     }
 
     /** The options that are times, with Kotlin's duration. */
     static String kotlin() {
         return "// Written from the core's table of options; `OptionTableTest` keeps it so.\npackage io.github.fencelock.kotlin\n\n"
-            + "import io.github.fencelock.LockOptions\nimport io.github.fencelock.StoreOptions\nimport kotlin.time.Duration\n"
-            + functions("lock", "LockOptions") + functions("client", "StoreOptions");
+            + "import io.github.fencelock.ElectionOptions\nimport io.github.fencelock.HoldOptions\nimport io.github.fencelock.JobOptions\n"
+            + "import io.github.fencelock.LockOptions\nimport io.github.fencelock.StoreOptions\nimport io.github.fencelock.VersionOptions\n"
+            + "import kotlin.time.Duration\n" + functions("hold", "HoldOptions") + functions("lock", "LockOptions")
+            + functions("job", "JobOptions") + functions("election", "ElectionOptions") + functions("version", "VersionOptions")
+            + functions("client", "StoreOptions");
     }
 
     private static String functions(String scope, String type) {

@@ -19,8 +19,8 @@ final class OptionTableTest {
         assertEquals(rendered, Files.readString(file), file + " is not what the table says; -Dfencelock.write writes it");
     }
 
-    private static void compare(String name, String scope, String intro) throws IOException {
-        compare(JAVA.resolve(name + ".java"), OptionTable.java(name, scope, intro));
+    private static void compare(String name, String above, String scope, String intro) throws IOException {
+        compare(JAVA.resolve(name + ".java"), OptionTable.java(name, above, scope, intro));
     }
 
     @Test
@@ -29,12 +29,12 @@ final class OptionTableTest {
     }
 
     @Test
-    void optionsOfLocksAreThoseOfTheTable() throws IOException {
-        compare("LockOptions", "lock", "Options of a lock, and of a client as defaults of its locks.");
-    }
-
-    @Test
-    void optionsOfClientsAreThoseOfTheTable() throws IOException {
-        compare("StoreOptions", "client", "Options that only a client has: how it deals with its store.");
+    void optionsAreThoseOfTheTable() throws IOException {
+        compare("HoldOptions", "", "hold", "Options of whatever is held: a lock, a run of a job, an office.");
+        compare("LockOptions", "HoldOptions", "lock", "Options of a lock.");
+        compare("JobOptions", "HoldOptions", "job", "Options of a job.");
+        compare("ElectionOptions", "LockOptions", "election", "Options of an election.");
+        compare("VersionOptions", "", "version", "Options of a version.");
+        compare("StoreOptions", "", "client", "Options that only a client has: how it deals with its store.");
     }
 }

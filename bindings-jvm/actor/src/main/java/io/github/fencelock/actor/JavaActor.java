@@ -1,5 +1,6 @@
 package io.github.fencelock.actor;
 
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.github.fencelock.Acquirable;
 import io.github.fencelock.All;
@@ -8,10 +9,10 @@ import io.github.fencelock.ClientOptions;
 import io.github.fencelock.Election;
 import io.github.fencelock.Fencelock;
 import io.github.fencelock.Guard;
+import io.github.fencelock.HoldOptions;
 import io.github.fencelock.Job;
 import io.github.fencelock.Leader;
 import io.github.fencelock.Lock;
-import io.github.fencelock.LockOptions;
 import io.github.fencelock.Observer;
 import io.github.fencelock.Run;
 import io.github.fencelock.Scope;
@@ -109,7 +110,7 @@ public final class JavaActor implements Lines.Actor {
         return client;
     }
 
-    private static <T extends LockOptions<T>> T with(T of, JsonObject request) {
+    private static <T extends HoldOptions<T>> T with(T of, JsonObject request) {
         T with = of;
         for (Map.Entry<String, Object> one : Lines.options(request).entrySet()) {
             with = with.option(one.getKey(), one.getValue());
@@ -157,7 +158,11 @@ public final class JavaActor implements Lines.Actor {
     }
 
     private Versioned version(JsonObject request) {
-        return with(client().version(request.get("lock").getAsString()), request);
+        Versioned version = client().version(request.get("lock").getAsString());
+        for (Map.Entry<String, Object> one : Lines.options(request).entrySet()) {
+            version = version.option(one.getKey(), one.getValue());
+        }
+        return version;
     }
 
     /** Answers when the future does; until then it can be cancelled. */

@@ -7,9 +7,9 @@ import io.github.fencelock.Client
 import io.github.fencelock.ClientOptions
 import io.github.fencelock.Election
 import io.github.fencelock.Guard
+import io.github.fencelock.HoldOptions
 import io.github.fencelock.Job
 import io.github.fencelock.Lock
-import io.github.fencelock.LockOptions
 import io.github.fencelock.Released
 import io.github.fencelock.Run
 import io.github.fencelock.Scope
@@ -196,7 +196,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         return Shown.`object`("guard", number, "token", hold.token(), "instant", (hold as? Run)?.instant()?.toEpochMilli())
     }
 
-    private fun <T : LockOptions<T>> with(of: T, request: JsonObject): T =
+    private fun <T : HoldOptions<T>> with(of: T, request: JsonObject): T =
         Lines.options(request).entries.fold(of) { with, (name, value) -> with.option(name, value) }
 
     private fun lock(request: JsonObject): Lock {
@@ -215,7 +215,8 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
 
     private fun election(request: JsonObject): Election = with(client.election(request["lock"].asString), request)
 
-    private fun version(request: JsonObject): Versioned = with(client.version(request["lock"].asString), request)
+    private fun version(request: JsonObject): Versioned =
+        Lines.options(request).entries.fold(client.version(request["lock"].asString)) { with, (name, value) -> with.option(name, value) }
 
     private fun job(request: JsonObject): Job {
         val name = request["lock"].asString

@@ -1,12 +1,16 @@
 // Written from the core's table of options; `OptionTableTest` keeps it so.
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.ElectionOptions
+import io.github.fencelock.HoldOptions
+import io.github.fencelock.JobOptions
 import io.github.fencelock.LockOptions
 import io.github.fencelock.StoreOptions
+import io.github.fencelock.VersionOptions
 import kotlin.time.Duration
 
-/** [LockOptions.ttl] with Kotlin's duration. */
-public fun <T> LockOptions<T>.ttl(ttl: Duration): T = ttl(ttl.orNone())
+/** [HoldOptions.ttl] with Kotlin's duration. */
+public fun <T> HoldOptions<T>.ttl(ttl: Duration): T = ttl(ttl.orNone())
 
 /** [LockOptions.waitAtMost] with Kotlin's duration; infinite is none. */
 public fun <T> LockOptions<T>.waitAtMost(waitAtMost: Duration): T = waitAtMost(waitAtMost.orNone())
@@ -14,20 +18,20 @@ public fun <T> LockOptions<T>.waitAtMost(waitAtMost: Duration): T = waitAtMost(w
 /** [LockOptions.maxHold] with Kotlin's duration; infinite is none. */
 public fun <T> LockOptions<T>.maxHold(maxHold: Duration): T = maxHold(maxHold.orNone())
 
-/** [LockOptions.backoff] with Kotlin's duration. */
-public fun <T> LockOptions<T>.backoff(backoff: Duration): T = backoff(backoff.orNone())
+/** [JobOptions.atLeastFor] with Kotlin's duration; infinite is none. */
+public fun <T> JobOptions<T>.atLeastFor(atLeastFor: Duration): T = atLeastFor(atLeastFor.orNone())
 
-/** [LockOptions.keep] with Kotlin's duration; infinite is none. */
-public fun <T> LockOptions<T>.keep(keep: Duration): T = keep(keep.orNone())
+/** [JobOptions.atMostFor] with Kotlin's duration; infinite is none. */
+public fun <T> JobOptions<T>.atMostFor(atMostFor: Duration): T = atMostFor(atMostFor.orNone())
 
-/** [LockOptions.atLeastFor] with Kotlin's duration; infinite is none. */
-public fun <T> LockOptions<T>.atLeastFor(atLeastFor: Duration): T = atLeastFor(atLeastFor.orNone())
+/** [ElectionOptions.observe] with Kotlin's duration. */
+public fun <T> ElectionOptions<T>.observe(observe: Duration): T = observe(observe.orNone())
 
-/** [LockOptions.atMostFor] with Kotlin's duration; infinite is none. */
-public fun <T> LockOptions<T>.atMostFor(atMostFor: Duration): T = atMostFor(atMostFor.orNone())
+/** [VersionOptions.backoff] with Kotlin's duration. */
+public fun <T> VersionOptions<T>.backoff(backoff: Duration): T = backoff(backoff.orNone())
 
-/** [LockOptions.observe] with Kotlin's duration. */
-public fun <T> LockOptions<T>.observe(observe: Duration): T = observe(observe.orNone())
+/** [VersionOptions.keep] with Kotlin's duration; infinite is none. */
+public fun <T> VersionOptions<T>.keep(keep: Duration): T = keep(keep.orNone())
 
 /** [StoreOptions.timeout] with Kotlin's duration. */
 public fun <T> StoreOptions<T>.timeout(timeout: Duration): T = timeout(timeout.orNone())
