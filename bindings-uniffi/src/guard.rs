@@ -112,7 +112,10 @@ impl Guard {
     /// Waits for the loss: true if the lock was lost, false if the guard was given back before.
     pub async fn lost(&self) -> Result<bool> {
         let lost = self.claim.lost();
-        let lost = run(async { Ok(lost.await) });
+        let lost = run(async {
+            lost.await;
+            Ok(())
+        });
         let first = select(Box::pin(self.given_back.acquire()), Box::pin(lost)).await;
         Ok(matches!(first, Either::Right((Ok(()), _))))
     }

@@ -87,11 +87,13 @@ impl Plan {
         let counts = || self.tasks.iter().map(|task| task.acts.len()).enumerate();
         let acts = || counts().flat_map(|(task, acts)| (0..acts).map(move |act| (task, act)));
         acts().for_each(|(task, act)| without(&|plan| drop(plan.tasks[task].acts.remove(act))));
-        OF_A_WORLD.iter().for_each(|change| without(change));
+        for change in OF_A_WORLD {
+            without(change);
+        }
         for (task, act) in acts() {
-            OF_AN_ACT
-                .iter()
-                .for_each(|change| without(&|plan| change(&mut plan.tasks[task].acts[act])));
+            for change in OF_AN_ACT {
+                without(&|plan| change(&mut plan.tasks[task].acts[act]));
+            }
         }
         all
     }

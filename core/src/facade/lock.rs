@@ -97,7 +97,7 @@ impl Facade {
         Box::pin(async move {
             match held? {
                 HeldItem::Guard(guard) => Ok(json!(guard.transfer().await?).into()),
-                other => {
+                other @ HeldItem::Run(_) => {
                     other.take_back();
                     let message = "only the guard of one lock goes to another process";
                     Err(Error::new(Code::Unsupported, message))

@@ -192,7 +192,7 @@ impl Clock {
     pub(super) fn call(&self, script: Script) -> (&'static str, Cow<'static, str>) {
         match self.text(script) {
             Cow::Borrowed(_) => ("EVALSHA", script.hash().into()),
-            text => ("EVAL", text),
+            text @ Cow::Owned(_) => ("EVAL", text),
         }
     }
 
