@@ -45,7 +45,7 @@ function lock({ lock: name, mode = 'exclusive', permits, scope, options }) {
   if (mode === 'permit') return client().semaphore(name, permits, options);
   // Readers and writers have no permits: that is an option nobody knows.
   const kind = { exclusive: 'lock', read: 'readLock', write: 'writeLock' }[mode] ?? mode;
-  return client()[kind](name, { ...options, permits });
+  return client()[kind](name, permits === undefined ? options : { ...options, permits });
 }
 
 /** An operation that `abort` gives up, as the platform does: by a signal. */

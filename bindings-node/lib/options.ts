@@ -7,7 +7,10 @@ export interface HoldOptions {
    * Default: 30s.
    */
   ttl?: number;
-  /** What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`. */
+  /**
+   * What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+   * `{"order":"42"}`.
+   */
   info?: string | Record<string, string>;
 }
 

@@ -63,13 +63,15 @@ describe('using', () => {
   });
 
   test('what a body fails with after the call has rejected is a warning', async () => {
-    const warned = new Promise((resolve) => process.once('warning', resolve));
+    const warned = new Promise((resolve) => {
+      process.on('warning', (warning) => warning.code === 'FENCELOCK_LATE' && resolve(warning));
+    });
     let fail;
     const body = () => new Promise((_, reject) => (fail = reject));
     await assert.rejects(client.lock(fresh()).using(body, SHORT), LockLostError);
     fail(new RangeError('too late'));
     const warning = await warned;
-    assert.deepEqual([warning.name, warning.code], ['FencelockWarning', 'FENCELOCK_LATE']);
+    assert.equal(warning.name, 'FencelockWarning');
     assert.match(warning.detail, /too late/);
   });
 

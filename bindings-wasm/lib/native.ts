@@ -94,8 +94,8 @@ export class Door {
     return this.#ask(() => this.#core.news(client));
   }
 
-  listen(client: number, listening: boolean): void {
-    this.#tell(() => this.#core.listen(client, listening), undefined);
+  listen(client: number, all: boolean | null): void {
+    this.#tell(() => this.#core.listen(client, all), undefined);
   }
 
   forget(operation: number): void {

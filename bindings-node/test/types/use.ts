@@ -25,10 +25,10 @@ export async function use(signal: AbortSignal): Promise<void> {
   const { run, skipped } = start;
   const reason: Reason | Date = run ? new Date(run.instant) : skipped.reason;
   console.log(reason);
-  const refused: Promise<never> | undefined = run?.release();
+  const failed: Promise<Released> | undefined = run?.release();
   client.on('lost', (event: LockEvent) => console.error(event.name, event.token));
   const kept: number | undefined = client.options.ttl;
-  console.log(token, aborted, text, one, released, snapshot, ran, refused, kept);
+  console.log(token, aborted, text, one, released, snapshot, ran, failed, kept);
   try {
     await client.writeLock('x').acquire();
   } catch (error) {
