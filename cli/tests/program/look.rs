@@ -80,7 +80,7 @@ fn a_held_lock_with_waiters() {
         assert!(line.starts_with(&format!("           {place}. ")), "{line}");
         assert!(line.ends_with(&format!("true on {host}, pid {} (shell)", waiter.pid())), "{line}");
     }
-    assert_eq!(lines.len(), 12);
+    assert_eq!(lines.len(), 10);
 
     // The list says the same.
     let listed = scene.run(&["ls"]).out;
