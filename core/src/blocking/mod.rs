@@ -196,7 +196,7 @@ impl Lock {
         self.map(|lock| lock.local(passes))
     }
 
-    /// What people who look at the lock are to know: a short text, or texts by name as JSON.
+    /// A short text, or texts by name as JSON, for people who inspect the lock.
     pub fn info(self, info: impl Into<String>) -> Self {
         self.map(|lock| lock.info(info))
     }

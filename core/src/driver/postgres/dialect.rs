@@ -119,7 +119,7 @@ impl Dialect for Postgres {
         Ok(connection)
     }
 
-    /// Who waits hears of its turn with its next refresh, until something else is asked.
+    /// Until something else is asked, a waiter learns of its turn by its next refresh.
     fn make_room(link: &Link<Self>) {
         link.dialect.single.lock().connection = None;
     }

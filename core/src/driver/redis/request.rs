@@ -137,7 +137,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What the reply says of one step.
+/// The part of a reply that answers one step.
 fn answer(step: &Step, reply: &Value, address: &impl Named) -> Answer {
     let outcome = match (reply, &step.action) {
         // The token alone, if all is as it was asked for.

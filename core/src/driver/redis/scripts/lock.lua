@@ -22,7 +22,7 @@ function Lock.read(key, record, me, seen)
   local lock = setmetatable({
     key = key, record = record, holder = holder, marked = marked, last = 0, kept = 0, noted = '', queue = fields[2] or '',
     open = tonumber(fields[3]), due = tonumber(fields[4]), kind = tonumber(fields[5]) or 1, tombstone = tonumber(fields[8]),
-    -- What changes: pairs to set, fields to remove, buckets and owners; then what is published once all that is written.
+    -- The changes: pairs to set, fields to remove, buckets and owners; then what is published once all that is written.
     set = {}, gone = {}, fresh = {}, touched = {}, notices = {},
   }, Lock)
   lock:clear_holds()
@@ -72,7 +72,7 @@ end
 
 function Lock.erase(lock, field)
   lock.gone[#lock.gone + 1] = field
-  -- What `unpack` can carry is limited: Lua's stack has 8,000 places.
+  -- `unpack` carries few values: Lua's stack has 8,000 places.
   if #lock.gone == 1000 then lock:forget() end
 end
 
@@ -102,7 +102,7 @@ function Lock.owners(lock, moment)
   return all, ends, permits
 end
 
--- What lies under a lock of ours that is no mutex.
+-- The value under a lock of ours that is no mutex.
 function Lock.mark_of(which)
   return which == 2 and 'fencelock:read-write' or 'fencelock:semaphore'
 end
@@ -159,7 +159,7 @@ function Lock.close(lock)
   end
 end
 
--- What a lock is in use as, if that is not what this script serves. A use that has come to its end is cleared away.
+-- The kind that a lock is in use as, if this script serves another one. A use that has ended is cleared away.
 function Lock.enter(lock)
   if lock.kind == lock.serves then
     if lock.expire then lock:expire() end
@@ -265,7 +265,7 @@ function Lock.settle(lock, me)
     if ticket.owner == me or now < ticket.refreshed + 2000000 then
       lock:announce_later(ticket.channel, message)
     else
-      -- Whoever has been silent for 2 s may be gone. Only who hears of it keeps it, and what is heard has to be written.
+      -- A waiter that was silent for 2 s may be gone: its grant is written, then published, and taken back if nobody hears it.
       lock:write_changes()
       heard = Lock.tell(ticket.channel, message) > 0
     end

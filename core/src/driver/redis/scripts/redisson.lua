@@ -28,7 +28,7 @@ end
 
 -- A lock is a hash: a field for each holder, and `mode` if it is a read-write lock.
 
--- What lies there is no hash. Who takes a semaphore of ours for another lock is told of what kind it is.
+-- The value is no hash. A caller that takes a semaphore of ours for another lock learns its kind.
 local function no_hash(key)
   for at = 1, #KEYS, 2 do
     local ours = KEYS[at] == key and tonumber(redis.call('HGET', KEYS[at + 1], 'k') or '') == 3

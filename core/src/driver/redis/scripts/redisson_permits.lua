@@ -4,7 +4,7 @@ function Lock.under(key)
   local value = redis.pcall('GET', key)
   -- Perhaps a lock of another kind.
   if type(value) == 'table' then return under_hash(key) end
-  -- What is no number is no semaphore; this refuses it as the server would.
+  -- A value that is no number is no semaphore; this refuses it as the server would.
   if value and not tonumber(value) then redis.call('HGETALL', key) end
   local all, ends = redis.call('ZRANGE', beside(key, 'timeout'), 0, -1, 'WITHSCORES'), {}
   for at = 1, #all, 2 do
@@ -46,7 +46,7 @@ end
 
 local function counted(lock)
   local all = permits(lock)
-  -- Who came from another kind has not looked.
+  -- A caller that came from another kind has not looked.
   if not all.ours then lock:some_vanished() end
   return all
 end
