@@ -309,6 +309,7 @@ impl Options {
         }
         check_table("table", &self.table)?;
         check_count("local", self.local)?;
+        check_count("permits", self.permits)?;
         check_info("info", &self.info)?;
         if let Dialect::Plain { prefix } = &self.dialect {
             check_prefix("dialect", prefix)?;
@@ -458,6 +459,7 @@ mod tests {
         for (bad, named) in [
             (Options { local: u32::MAX, ..options() }, "local"),
             (Options { info: "a\nb".into(), ..options() }, "info"),
+            (Options { permits: 70_000, ..options() }, "permits"),
             (Options { dialect: plain("a\r".into()), ..options() }, "dialect"),
             (Options { dialect: plain("a".repeat(257)), ..options() }, "dialect"),
         ] {
