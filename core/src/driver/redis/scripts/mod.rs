@@ -165,7 +165,7 @@ impl Script {
                 "redis.call('TIME')",
                 &format!("{{ 0, redis.call('GET', '{STOPPED_CLOCK}') }}"),
             )
-            .replace("64 * lock.buckets", "2 * lock.buckets")
+            .replace("42 * 64", "42 * 2")
     }
 }
 

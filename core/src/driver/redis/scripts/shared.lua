@@ -187,7 +187,8 @@ function Lock.add_holder(lock, owner, mode, ttl, block, info, first, asked, perm
   if lock.count == 0 then lock.farthest, lock.longest = 0, 0 end
   lock.longest = math.max(lock.longest, asked * 1000)
   lock.last, lock.turned = first + block - 1, true
-  if lock.count >= 64 * lock.buckets then lock:split() end
+  -- 64 holds are a full bucket, however many permits they are.
+  if #lock:holds_in(lock:bucket_of(owner)) >= 42 * 64 then lock:split() end
   lock:write_hold(owner, now + ttl * 1000, permits)
   if mode == 3 then lock.writer = owner end
   lock.tokens = lock.tokens or {}
