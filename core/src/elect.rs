@@ -65,7 +65,7 @@ impl Election {
         self.map(|lock| lock.ttl(ttl))
     }
 
-    /// What those who observe are to know: a short text, or texts by name as JSON (`{"order":"42"}`).
+    /// A short text, or texts by name as JSON, for clients that observe (`{"order":"42"}`).
     pub fn info(self, info: impl Into<String>) -> Self {
         self.map(|lock| lock.info(info))
     }

@@ -99,7 +99,7 @@ impl Job {
         self
     }
 
-    /// What people who look at the run are to know: a short text, or texts by name as JSON (`{"order":"42"}`).
+    /// A short text, or texts by name as JSON, for people who inspect the job (`{"order":"42"}`).
     pub fn info(mut self, info: impl Into<String>) -> Self {
         self.options.info = info.into();
         self

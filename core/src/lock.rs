@@ -137,7 +137,7 @@ impl Lock {
         self
     }
 
-    /// What people who look at the lock are to know: a short text, or texts by name as JSON (`{"order":"42"}`).
+    /// A short text, or texts by name as JSON, for people who inspect the lock (`{"order":"42"}`).
     pub fn info(mut self, info: impl Into<String>) -> Self {
         self.options.info = info.into();
         self

@@ -1,4 +1,5 @@
-//! The numbers that the steps of every store share. Drivers whose steps are scripts are given these, they do not repeat them.
+//! The numbers that the steps of every store share. The statements of databases are made with
+//! them. The scripts of Redis repeat them, which a test compares.
 
 use std::time::Duration;
 
