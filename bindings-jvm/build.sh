@@ -32,9 +32,13 @@ if [ "$library" -nt "$natives/fencelock" ] || [ "$(cat "$built" 2>/dev/null)" !=
   echo "$profile" >"$built"
 fi
 
-# Kotlin's compiler writes all classes each time, and leaves those of sources that are gone.
-rm -rf "$target/jvm/fencelock-kotlin/classes"
+# A release is compiled from nothing. Otherwise Kotlin compiles what has changed: all of it takes half a minute.
+incremental=true
+if [ "$profile" = release ]; then
+  incremental=false
+  rm -rf "$target/jvm/fencelock-kotlin"/{classes,kotlin-ic}
+fi
 # Maven ends before Java's optimizing compiler is worth its time.
 export MAVEN_OPTS="${MAVEN_OPTS--XX:TieredStopAtLevel=1 -XX:+UseSerialGC}"
 # The Kotlin compiler stays in memory for the modules of this run, and not for hours.
-mvn --quiet --batch-mode -Dkotlin.compiler.daemon.shutdownDelayMs=1000 --file bindings-jvm/pom.xml -Dbuild.folder="$target/jvm" "$@"
+mvn --quiet --batch-mode -Dkotlin.compiler.incremental=$incremental -Dkotlin.compiler.daemon.shutdownDelayMs=1000 --file bindings-jvm/pom.xml -Dbuild.folder="$target/jvm" "$@"

@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 target=$(mkdir -p "${CARGO_TARGET_DIR:-../target}" && cd "${CARGO_TARGET_DIR:-../target}" && pwd)
 ./install.sh "$target/doors/python"
-# The first length mostly waits, so two run at once. The rest measures, alone.
-if [ -n "${FENCELOCK_FULL:-}" ]; then words=(--timeout=3600); else words=(--timeout=300 -n 2); fi
+# The first length mostly waits, so four run at once. The rest measures, alone.
+if [ -n "${FENCELOCK_FULL:-}" ]; then words=(--timeout=3600); else words=(--timeout=300 -n 4); fi
 code=0
 "$target/doors/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider "${words[@]}" tests "$@" || code=$?
 # pytest's 2 is an error in the tests, not a lack of the machine.

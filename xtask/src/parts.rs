@@ -75,7 +75,7 @@ pub(crate) const PARTS: &[Part] = &[
         &[test!("--lib --bin fencelock --bin xtask --test client --test forks --test log")]),
     first("sim", 15, "simulated worlds of locks, sessions and cells; every await point dropped at", &[],
         &[test!("--test sim --test awaits"),
-          "sim --seeds 1500", "sim --about cells --seeds 1000", "sim --about sessions --seeds 1000"]),
+          "sim --seeds 800", "sim --about cells --seeds 500", "sim --about sessions --seeds 400"]),
     first("breakages", 2, "every deliberate breakage applies as a patch to the core", &[], &["worlds/breakages/hunt.sh check"]),
     first("cases", 25, "every case in virtual time; the short ones in memory and SQLite", &[],
         &[test!("--test cases -- memory sim sim+queue sqlite")]),
