@@ -376,6 +376,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("waittime", "wait"),
 ];
 
+/// Options of other libraries that are parts of the URL here.
+const IN_URL: &[&str] =
+    &["database", "db", "host", "password", "port", "ssl", "tls", "user", "username"];
+
 fn unknown(name: &str) -> Error {
     let meant = name.to_lowercase().replace(['-', ' '], "_");
     let letters = meant.replace('_', "");
@@ -391,6 +395,11 @@ fn unknown(name: &str) -> Error {
     let shown = name.len() <= 40 && name.chars().all(is_name);
     let complaint = match (elsewhere, nearest) {
         (Some(ours), _) => format!("there is no option `{name}`; here it is `{ours}`"),
+        _ if IN_URL.contains(&&*letters) => {
+            format!(
+                "there is no option `{name}`; it is part of the URL: `rediss://user:password@host:6379/0`, without TLS `redis://`"
+            )
+        }
         (None, Some(nearest)) if shown => {
             format!("there is no option `{name}`; the nearest is `{nearest}`")
         }
@@ -437,6 +446,8 @@ mod tests {
     fn an_unknown_option_names_the_nearest() {
         let error = Options::default().set("tll", &1.into()).unwrap_err();
         assert_eq!((error.code(), error.fields()["nearest"].as_str()), (Code::Invalid, "ttl"));
+        let error = Options::default().set("password", &1.into()).unwrap_err();
+        assert!(error.message().contains("`rediss://user:password@host:6379/0`"), "{error}");
     }
 
     #[test]
