@@ -173,12 +173,16 @@ pub(super) fn unreachable(address: &impl Named, error: &RedisError) -> Error {
 
 /// Says that nobody is there.
 pub(super) fn absent(address: &impl Named, reason: &str) -> Error {
-    Error::new(
-        Code::Unavailable,
-        "the server cannot be reached; is it running, and is the address right?",
-    )
-    .with("server", address.to_string())
-    .with("reason", address.scrub(reason))
+    // A port with TLS resets a client without, and a port without leaves one with TLS waiting.
+    let may_be_tls = ["reset", "timed out"].iter().any(|end| reason.contains(end));
+    let message = if cfg!(feature = "redis") && may_be_tls {
+        "the server cannot be reached; is it running, is the address right, and does its port have TLS (`rediss://`) or not (`redis://`)?"
+    } else {
+        "the server cannot be reached; is it running, and is the address right?"
+    };
+    Error::new(Code::Unavailable, message)
+        .with("server", address.to_string())
+        .with("reason", address.scrub(reason))
 }
 
 /// Says why the scripts could not be made known to the server.
