@@ -127,7 +127,9 @@ impl LockView {
             None if self.last_token.get() == 0 && self.waiters.is_empty() => {
                 lines.push(format!("{name} is free; the store knows nothing of it"));
             }
-            None => lines.push(format!("{name} is free; its last token was {}", self.last_token)),
+            None => {
+                lines.push(format!("{name} is free; no token above {} was given", self.last_token));
+            }
             Some(_) => {
                 lines.push(match self.holders.len() {
                     _ if self.kind == Kind::Mutex => format!("{name} is held"),
