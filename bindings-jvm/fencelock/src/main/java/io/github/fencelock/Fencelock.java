@@ -1,6 +1,7 @@
 package io.github.fencelock;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -50,6 +51,7 @@ public final class Fencelock {
     }
 
     private static Request<Client> connecting(String url, ClientOptions options) {
+        Objects.requireNonNull(url, "the URL is null");
         NativeLibrary.require();
         byte[] connection = Parcel.write(Map.of(
             "url", url,
