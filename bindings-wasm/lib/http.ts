@@ -25,6 +25,9 @@ export interface HttpOptions {
  */
 export function http(options: HttpOptions): Transport {
   const { url, token } = options;
+  if (!url || token === undefined) {
+    throw new TypeError(`http({ url, token }): there is no \`${url ? 'token' : 'url'}\`; is its variable of the environment set?`);
+  }
   const base = new URL(url);
   [base.username, base.password] = ['', ''];
   base.pathname = base.pathname.replace(/\/*$/, '/');
