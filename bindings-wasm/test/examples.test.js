@@ -12,7 +12,7 @@ import { Redis as Client } from 'ioredis';
 class Redis extends Client {
   constructor() { super('${url}'); }
 }
-const token = '${token}';
+const [token, module] = ['${token}', undefined];
 const charge = async (..._: unknown[]): Promise<void> => {};
 `;
 
