@@ -10,6 +10,11 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// The most lines of a page, and of a page of reasons.
 const LINES: usize = 150;
 const REASONS: usize = 60;
+/// The project's own address, for pages that a registry shows elsewhere.
+const OWN: &str = "https://github.com/fencelock/fencelock/blob/main/";
+/// Documents that a registry shows, where a relative link leads nowhere.
+const SHOWN_ELSEWHERE: &[&str] =
+    &["bindings-node/README.md", "bindings-python/README.md", "bindings-wasm/README.md"];
 /// Documents beside the book.
 const BESIDE: &[&str] = &[
     "README.md",
@@ -84,6 +89,7 @@ fn id(heading: &str) -> String {
 
 /// The file a relative link leads to, as a path from the root, and the anchor.
 fn target(page: &str, link: &str) -> Option<(String, Option<String>)> {
+    let (page, link) = link.strip_prefix(OWN).map_or((page, link), |path| ("", path));
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
     }
@@ -138,6 +144,10 @@ fn every_link_leads_somewhere() {
             }
         }
     }
+    for page in SHOWN_ELSEWHERE {
+        let relative = read(page).links.into_iter().filter(|link| !link.contains("://"));
+        broken.extend(relative.map(|link| format!("{page}: `{link}` is relative")));
+    }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
@@ -146,5 +156,7 @@ fn anchors_are_those_of_mdbook() {
     assert_eq!(id("Redis: users, TLS, `a_b` — Sentinel"), "redis-users-tls-a_b--sentinel");
     let led = target("docs/how-to/a.md", "../reference/redis.md#rights");
     assert_eq!(led, Some(("docs/reference/redis.md".to_owned(), Some("rights".to_owned()))));
+    let own = target("cli/README.md", &format!("{OWN}docs/how-to/a.md"));
+    assert_eq!(own, Some(("docs/how-to/a.md".to_owned(), None)));
     assert_eq!(target("README.md", "https://example.com"), None);
 }
