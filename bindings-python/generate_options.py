@@ -31,7 +31,7 @@ class OptionRow(TypedDict):
     default: str
     """The default, as it would be written in a URL."""
     scope: Literal["hold", "lock", "job", "election", "version", "client"]
-    """What it is for: whatever is held, one of them, or a client only. Each can also be given to a client."""
+    """The nouns that take it: all that are held, one of them, or a client only. Each can also be given to a client."""
     doc: str
     """The description of the option."""
 

@@ -8,7 +8,7 @@ export interface HoldOptions {
    */
   ttl?: number;
   /**
-   * What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+   * Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON,
    * `{"order":"42"}`.
    */
   info?: string | Record<string, string>;

@@ -171,7 +171,7 @@ options! {
     /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is that
     /// of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's `JdbcLockRegistry`.
     dialect: Dialect = "auto", Text, Lock, dialect;
-    /// What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`.
+    /// Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`.
     info: String = "", Info, Hold, info;
     /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
     permits: u32 = "1", Integer, Lock, integer;

@@ -20,7 +20,7 @@ class OptionRow(TypedDict):
     default: str
     """The default, as it would be written in a URL."""
     scope: Literal["hold", "lock", "job", "election", "version", "client"]
-    """What it is for: whatever is held, one of them, or a client only. Each can also be given to a client."""
+    """The nouns that take it: all that are held, one of them, or a client only. Each can also be given to a client."""
     doc: str
     """The description of the option."""
 
@@ -35,7 +35,7 @@ class HoldOptions(TypedDict, total=False):
     ttl: Time
     """Length of the lease. If the holder dies, the lock is free again after at most this time. Default: `30s`."""
     info: str | dict[str, str]
-    """What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+    """Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON,
     `{"order":"42"}`. Default: ``."""
 
 

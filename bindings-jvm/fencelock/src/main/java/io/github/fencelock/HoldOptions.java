@@ -24,7 +24,7 @@ public interface HoldOptions<T> {
     }
 
     /**
-     * What people who inspect the lock are to know: a short text, or texts by name. As text the latter are JSON,
+     * Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON,
      * {@code {"order":"42"}}. By default empty.
      */
     default T info(String info) {
