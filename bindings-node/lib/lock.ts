@@ -22,7 +22,7 @@ export interface Form {
   readonly scope?: number;
 }
 
-/** What is asked for. */
+/** The subject of an acquire. */
 type Subject = Form & { readonly name?: string; readonly names?: readonly string[] };
 
 /** The common base of one lock and of several as one. */

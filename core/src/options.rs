@@ -48,12 +48,12 @@ pub enum Kind {
     Info,
 }
 
-/// What an option is for. Each can also be given to a client (in its URL), as the default.
+/// The nouns that take an option. Each option can also be given to a client (in its URL), as the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Scope {
-    /// Whatever is held: a lock, a run of a job, an office.
+    /// All that are held: a lock, a run of a job, an office.
     Hold,
     /// A lock, or an election.
     Lock,

@@ -164,7 +164,7 @@ class Run(Guard):
 
 
 class Acquirable(AnyLock):
-    """Whatever tasks can acquire."""
+    """The base of all that tasks acquire."""
 
     _awaited = True
 

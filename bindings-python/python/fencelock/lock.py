@@ -16,7 +16,7 @@ UNSAID: Any = object()
 
 
 class AnyLock:
-    """Whatever can be acquired, in ``with`` or ``async with``, and as a decorator. It may be shared by threads, or by tasks;
+    """The base of all that is acquired, in ``with`` or ``async with``, and as a decorator. It may be shared by threads, or by tasks;
     every block and every call has a guard of its own."""
 
     _awaited = False
@@ -88,7 +88,7 @@ class AnyLock:
 
 
 class Acquirable(AnyLock, _waiting.Blocking, _native.Blocks):
-    """Whatever threads can acquire."""
+    """The base of all that threads acquire."""
 
     def acquire(self, wait: Time | None = UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises

@@ -354,7 +354,7 @@ impl std::fmt::Debug for Facade {
 }
 
 impl Drop for Facade {
-    /// Whatever runs is given up, and every guard is released.
+    /// Gives up all that runs, and releases every guard.
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.running.values().for_each(AbortHandle::abort);

@@ -255,7 +255,7 @@ impl std::fmt::Debug for Pump {
 }
 
 impl Drop for Pump {
-    /// Whatever runs is given up, and what nobody has collected is taken back.
+    /// Gives up all that runs, and takes back the answers that nobody has collected.
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.running.values().for_each(AbortHandle::abort);

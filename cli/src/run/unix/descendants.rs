@@ -1,4 +1,4 @@
-//! Whatever this process started, directly or not, in whatever process group or session it is.
+//! All that this process started, directly or not, in whatever process group or session it is.
 //!
 //! An orphan would become a child of the system's first process, and nobody could tell where it came from: supervisor and
 //! guardian adopt it instead. So every remaining descendant has an unbroken line of living parents up to them.

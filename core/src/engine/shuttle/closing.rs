@@ -50,7 +50,7 @@ const WAYS: [Does; 8] = [
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whatever the threads won of the client that closes.
+/// The holds that the threads won of the client that closes.
 type Kept = Arc<Mutex<Vec<Local>>>;
 
 async fn acquire(engine: &Arc<Engine>) -> Option<Local> {
