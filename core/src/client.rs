@@ -14,9 +14,7 @@ use crate::guard::{Guard, Pending};
 use crate::identity::Identity;
 use crate::job::{Job, Schedule};
 use crate::lock::Lock;
-use crate::options::{
-    Dialect, OptionValue, Options, Scope as OptionScope, Times, check_key, check_name,
-};
+use crate::options::{Dialect, OptionScope, OptionValue, Options, Times, check_key, check_name};
 use crate::port::{
     Capabilities, HolderView, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
 };

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fence::Token;
 use crate::guard::{Guard, Pending};
 use crate::lock::Lock;
-use crate::options::{OptionValue, Options, Scope};
+use crate::options::{OptionScope, OptionValue, Options};
 use crate::port::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,8 @@ impl Election {
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        let mut changed = self.map(|lock| lock.option_of(Scope::Election, name, value.into()));
+        let mut changed =
+            self.map(|lock| lock.option_of(OptionScope::Election, name, value.into()));
         changed.every = changed.lock.options().observe;
         changed
     }

@@ -10,7 +10,7 @@ pub use crate::algorithm::{JobState, Schedule, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::{Claim, Guard, Pending};
-use crate::options::{OptionValue, Options, Scope, full_name};
+use crate::options::{OptionScope, OptionValue, Options, full_name};
 use crate::port::{CellKey, Family};
 use crate::released::Released;
 use crate::with_error::WithError;
@@ -107,7 +107,7 @@ impl Job {
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(mut self, name: &str, value: impl Into<OptionValue>) -> Self {
-        if let Err(mistake) = self.options.set_all([(name, value.into())], Scope::Job) {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], OptionScope::Job) {
             self.mistake.get_or_insert(mistake);
         }
         self

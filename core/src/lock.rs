@@ -9,7 +9,7 @@ use crate::engine::{Counts, Engine, LockId, Member, Request, Wait};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::{Claim, Guard, Pending};
-use crate::options::{Dialect, OptionValue, Options, Scope, check_key, full_name};
+use crate::options::{Dialect, OptionScope, OptionValue, Options, check_key, full_name};
 use crate::port::{HolderView, Layout, Life, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
@@ -151,10 +151,10 @@ impl Lock {
 
     /// Sets any option by its name in the [table](crate::options::TABLE), as bindings and configurations do.
     pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        self.option_of(Scope::Lock, name, value.into())
+        self.option_of(OptionScope::Lock, name, value.into())
     }
 
-    pub(crate) fn option_of(mut self, of: Scope, name: &str, value: OptionValue) -> Self {
+    pub(crate) fn option_of(mut self, of: OptionScope, name: &str, value: OptionValue) -> Self {
         if let Err(mistake) = self.options.set_all([(name, value)], of) {
             self.mistake.get_or_insert(mistake);
         }

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum OptionKind {
     /// A time: `30s`, `500ms`, `1h 30m`; a number in a map is milliseconds. See [`Times`].
     Duration,
     /// A time, or `forever` / `none`.
@@ -52,7 +52,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Scope {
+pub enum OptionScope {
     /// All that are held: a lock, a run of a job, an office.
     Hold,
     /// A lock, or an election.
@@ -67,7 +67,7 @@ pub enum Scope {
     Client,
 }
 
-impl Scope {
+impl OptionScope {
     /// Whether this takes options for that.
     pub fn takes(self, other: Self) -> bool {
         match self {
@@ -96,11 +96,11 @@ pub struct OptionRow {
     /// The name, the same in every language but for its case.
     pub name: &'static str,
     /// The kind of its value.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// The default, as it would be written in a URL.
     pub default: &'static str,
     /// Where it may be given.
-    pub scope: Scope,
+    pub scope: OptionScope,
     /// The description of the option.
     pub doc: &'static str,
 }
@@ -109,6 +109,7 @@ macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:literal, $kind:ident, $scope:ident, $read:ident;)+) => {
         /// Every option with its value. See [`TABLE`] for names, defaults and meaning.
         #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub struct Options {
             $($(#[doc = $doc])+ pub $name: $type,)+
             /// How whoever sets options by name writes a time. No option itself.
@@ -118,9 +119,9 @@ macro_rules! options {
         /// The table.
         pub const TABLE: &[OptionRow] = &[$(OptionRow {
             name: stringify!($name),
-            kind: Kind::$kind,
+            kind: OptionKind::$kind,
             default: $default,
-            scope: Scope::$scope,
+            scope: OptionScope::$scope,
             doc: concat!($($doc),+).trim_ascii(),
         },)+];
 
@@ -244,7 +245,7 @@ impl Options {
     pub fn set_all<'a>(
         &mut self,
         values: impl IntoIterator<Item = (&'a str, OptionValue)>,
-        of: Scope,
+        of: OptionScope,
     ) -> Result<()> {
         for (name, value) in values {
             let row = TABLE.iter().find(|row| row.name == name).ok_or_else(|| unknown(name))?;
@@ -267,7 +268,7 @@ impl Options {
         values: impl IntoIterator<Item = (&'a str, OptionValue)>,
     ) -> Result<()> {
         let times = std::mem::replace(&mut self.times, Times::Text);
-        let set = self.set_all(values, Scope::Client);
+        let set = self.set_all(values, OptionScope::Client);
         self.times = times;
         set
     }
@@ -438,7 +439,7 @@ mod tests {
             (TABLE.len(), &1500.0.into(), &None::<f64>.into())
         );
         let mut again = Options::default();
-        again.set_all(map, Scope::Client).unwrap();
+        again.set_all(map, OptionScope::Client).unwrap();
         assert_eq!(again, options);
     }
 

@@ -8,7 +8,7 @@ use crate::algorithm::UpdateRequest;
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
-use crate::options::{OptionValue, Options, Scope, full_name};
+use crate::options::{OptionScope, OptionValue, Options, full_name};
 use crate::port::{CellKey, Change, Family, Look, OwnerId, Swap, Version};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -107,7 +107,7 @@ impl Versioned {
 
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(mut self, name: &str, value: impl Into<OptionValue>) -> Self {
-        if let Err(mistake) = self.options.set_all([(name, value.into())], Scope::Version) {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], OptionScope::Version) {
             self.mistake.get_or_insert(mistake);
         }
         self

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fencelock::Schedule;
-use fencelock::options::{OptionValue, Scope};
+use fencelock::options::{OptionScope, OptionValue};
 use tokio::select;
 
 use super::session::{Wishes, Words, give_back, session, supervise};
@@ -102,7 +102,8 @@ impl Job {
         self.store.has_to_be_named()?;
         session(&self.name, &self.store, &self.command, &wishes, async |client, signals| {
             let job = client.job(&self.name, self.schedule());
-            let (job, terms) = wishes.apply(client, Scope::Job, job, fencelock::Job::option)?;
+            let (job, terms) =
+                wishes.apply(client, OptionScope::Job, job, fencelock::Job::option)?;
             let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));
             let run = select! { biased;
                 signal = signals.next() => return Ok(exit_code(signal.as_raw())),

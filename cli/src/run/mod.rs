@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use fencelock::options::{OptionValue, Scope};
+use fencelock::options::{OptionScope, OptionValue};
 use fencelock::{Code, Guard, Lock};
 use tokio::select;
 
@@ -122,7 +122,7 @@ impl Run {
         let wishes = Wishes::of(&self.options, flags)?;
         session(self.name(), &self.store, &self.command, &wishes, async |client, signals| {
             let (lock, terms) =
-                wishes.apply(client, Scope::Lock, client.lock(self.name()), Lock::option)?;
+                wishes.apply(client, OptionScope::Lock, client.lock(self.name()), Lock::option)?;
             let lease = terms.max_hold.map_or(terms.ttl, |most| most.min(terms.ttl));
             let guard = select! { biased;
                 signal = signals.next() => return Ok(exit_code(signal.as_raw())),

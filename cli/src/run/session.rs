@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use fencelock::options::{OptionValue, Options, Scope, TABLE, Times, check_name};
+use fencelock::options::{OptionScope, OptionValue, Options, TABLE, Times, check_name};
 use fencelock::{Claim, Client, ClientBuilder, Code, EventKind, Released};
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -45,15 +45,17 @@ impl<'a> Wishes<'a> {
             wishes.push((name, value.into()));
         }
         wishes.extend(flags.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        let mut options = Options { times: Times::Text, ..Options::default() };
-        options.set_all(wishes.iter().cloned(), Scope::Client)?;
+        let mut options = Options::default();
+        options.times = Times::Text;
+        options.set_all(wishes.iter().cloned(), OptionScope::Client)?;
         Ok(Self(wishes))
     }
 
     /// How long to wait, if that was said.
     fn wait(&self) -> Duration {
-        let mut options =
-            Options { wait: Some(Duration::ZERO), times: Times::Text, ..Options::default() };
+        let mut options = Options::default();
+        options.wait = Some(Duration::ZERO);
+        options.times = Times::Text;
         for (name, value) in self.0.iter().filter(|(name, _)| *name == "wait") {
             // It was checked.
             let _ = options.set(name, value);
@@ -63,7 +65,7 @@ impl<'a> Wishes<'a> {
 
     fn of_scope(
         &self,
-        wanted: impl Fn(Scope) -> bool,
+        wanted: impl Fn(OptionScope) -> bool,
     ) -> impl Iterator<Item = &(&'a str, OptionValue)> {
         let scope = |name| TABLE.iter().find(|row| row.name == name).map(|row| row.scope);
         self.0.iter().filter(move |(name, _)| scope(*name).is_some_and(&wanted))
@@ -73,12 +75,12 @@ impl<'a> Wishes<'a> {
     pub(super) fn apply<T>(
         &self,
         client: &Client,
-        scope: Scope,
+        scope: OptionScope,
         mut of: T,
         set: impl Fn(T, &str, OptionValue) -> T,
     ) -> Result<(T, Options), Failure> {
         let mut terms = client.options().clone();
-        for (name, value) in self.of_scope(|row| row != Scope::Client) {
+        for (name, value) in self.of_scope(|row| row != OptionScope::Client) {
             terms.set_all([(*name, value.clone())], scope)?;
             of = set(of, name, value.clone());
         }
@@ -115,7 +117,7 @@ pub(super) async fn session(
                     _ => {}
                 }
             });
-        for (name, value) in wishes.of_scope(|row| row == Scope::Client) {
+        for (name, value) in wishes.of_scope(|row| row == OptionScope::Client) {
             builder = builder.option(name, value.clone());
         }
         // Where locks live with the session of their client, the session of this one lock is as long as its lease.

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Output};
 
 use fencelock::Code;
-use fencelock::options::{Kind, TABLE};
+use fencelock::options::{OptionKind, TABLE};
 use serde_json::{Value, json};
 use url::form_urlencoded::byte_serialize;
 
@@ -128,7 +128,7 @@ pub(super) fn query(url: &str, options: &Options) -> String {
 pub(super) fn written(name: &str, value: &Value) -> String {
     let kind = TABLE.iter().find(|row| row.name == name).map(|row| row.kind);
     match (value, kind) {
-        (Value::Number(number), Some(Kind::Duration | Kind::OptionalDuration)) => {
+        (Value::Number(number), Some(OptionKind::Duration | OptionKind::OptionalDuration)) => {
             // Without an exponent.
             format!("{}ms", number.as_f64().unwrap_or_default())
         }

@@ -1,6 +1,6 @@
 //! The cases and options for which the command line has no words.
 
-use fencelock::options::{Kind, OptionRow, Scope, TABLE};
+use fencelock::options::{OptionKind, OptionRow, OptionScope, TABLE};
 use fencelock::port::Mode;
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ fn beyond_ask(ask: &Ask) -> Option<&'static str> {
     if matches!(&ask.lock, Name::Own(name) | Name::Exact { exact: name } if name.contains('\0')) {
         return Some("no word of a command line holds a zero byte");
     }
-    let of_client = |name: &String| row(name).is_some_and(|row| row.scope == Scope::Client);
+    let of_client = |name: &String| row(name).is_some_and(|row| row.scope == OptionScope::Client);
     if ask.options.keys().any(of_client) {
         return Some("its options are the client's and the lock's alike");
     }
@@ -75,7 +75,7 @@ fn beyond_ask(ask: &Ask) -> Option<&'static str> {
 }
 
 fn beyond_options(options: &Options) -> Option<&'static str> {
-    let is_text = |name: &str| row(name).is_some_and(|row| row.kind == Kind::Text);
+    let is_text = |name: &str| row(name).is_some_and(|row| row.kind == OptionKind::Text);
     if options.iter().any(|(name, value)| is_text(name) && !value.is_string()) {
         return Some("all its words are text");
     }

@@ -32,7 +32,8 @@ impl Subject for ZookeeperSubject {
     type Store = Queue<ZookeeperStore>;
 
     async fn client(&self) -> Self::Store {
-        let options = Options { ttl: TTL, ..Options::default() };
+        let mut options = Options::default();
+        options.ttl = TTL;
         let store = ZookeeperStore::new(&self.url, &[], &options, self.clock.clone());
         Queue::new(store.expect("the URL is in order"), self.clock.clone(), TTL)
     }

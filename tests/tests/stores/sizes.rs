@@ -249,7 +249,8 @@ async fn in_a_file() -> (SqliteStore, tempfile::TempDir) {
 
 async fn on_a_server() -> (RedisStore, RedisServer) {
     let server = RedisServer::start();
-    let options = Options { timeout: Duration::from_secs(60), ..Options::default() };
+    let mut options = Options::default();
+    options.timeout = Duration::from_secs(60);
     let store = RedisStore::connect(&server.url(), &options, runtime()).await;
     (store.expect("the server takes clients"), server)
 }
@@ -261,7 +262,8 @@ async fn a_step_of_one_among_thousands_writes_little() {
     const MOST: u64 = 10_000;
     for (kind, mode) in [(Kind::ReadWrite, Mode::Read), (Kind::Semaphore, Mode::Permit)] {
         let server = RedisServer::start_with(&["--appendonly", "yes"]);
-        let options = Options { timeout: Duration::from_secs(60), ..Options::default() };
+        let mut options = Options::default();
+        options.timeout = Duration::from_secs(60);
         let store = RedisStore::connect(&server.url(), &options, runtime()).await;
         let crowd = Crowd::at(store.expect("the server takes clients"), "crowd", kind).await;
         let (all, mut admin) = (crowd.owners(4_000), server.admin());

@@ -193,7 +193,8 @@ async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
 #[tokio::test]
 async fn more_rights_are_named_where_they_are_needed() {
     let server = RedisServer::start();
-    let options = Options { acks: 1, ..Options::default() };
+    let mut options = Options::default();
+    options.acks = 1;
     let both = ["+wait", "~fencelock:{*}:acks"];
     for (more, code) in
         [(&both[..1], Code::Auth), (&both[1..], Code::Auth), (&both, Code::Unavailable)]

@@ -17,7 +17,8 @@ async fn connect(url: &url::Url) -> Bare {
 }
 
 async fn refusal(url: &str) -> Error {
-    let options = Options { connect_timeout: Duration::from_millis(500), ..Options::default() };
+    let mut options = Options::default();
+    options.connect_timeout = Duration::from_millis(500);
     match Bare::connect(&url.parse().unwrap(), &options).await {
         Ok(_) => panic!("{url} is refused"),
         Err(error) => error,
@@ -322,7 +323,8 @@ async fn a_reply_cut_in_the_middle_is_unknown_and_undone() {
 async fn a_reply_later_than_the_timeout_is_unknown() {
     let server = RedisServer::start();
     let proxy = Proxy::before(server.port()).await;
-    let options = Options { timeout: Duration::from_secs(1), ..Options::default() };
+    let mut options = Options::default();
+    options.timeout = Duration::from_secs(1);
     let client = Bare::connect(&proxy.url(), &options).await.unwrap();
     let held = proxy.hold_replies();
     let owner = client.owner();
@@ -337,7 +339,8 @@ async fn a_reply_later_than_the_timeout_is_unknown() {
 async fn a_take_that_arrives_after_its_undo_is_refused() {
     let server = RedisServer::start();
     let proxy = Proxy::before(server.port()).await;
-    let options = Options { timeout: Duration::from_secs(1), ..Options::default() };
+    let mut options = Options::default();
+    options.timeout = Duration::from_secs(1);
     let client = Bare::connect(&proxy.url(), &options).await.unwrap();
     let mut admin = server.admin();
     let held = proxy.hold_requests();
@@ -362,7 +365,8 @@ async fn a_take_that_arrives_after_its_undo_is_refused() {
 #[tokio::test]
 async fn a_frozen_server_times_out_and_comes_back() {
     let server = RedisServer::start();
-    let options = Options { timeout: Duration::from_secs(1), ..Options::default() };
+    let mut options = Options::default();
+    options.timeout = Duration::from_secs(1);
     let mut client = Bare::connect(&server.url(), &options).await.unwrap();
     server.stop();
     let failure = client.fail("orders", take(false)).await;

@@ -179,7 +179,8 @@ async fn a_writer_that_is_slow_is_waited_for() {
 #[tokio::test]
 async fn a_writer_that_stays_makes_the_step_fail_with_nothing_done() {
     let place = Place::new();
-    let options = Options { timeout: Duration::from_millis(150), ..Options::default() };
+    let mut options = Options::default();
+    options.timeout = Duration::from_millis(150);
     let peer = Peer::open(&place.file, &options).await.unwrap();
     let other = place.plain();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
