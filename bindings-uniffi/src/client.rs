@@ -141,8 +141,8 @@ impl Client {
 
     /// How many attempts, tickets and holds this client carries, and of how many locks: both 0 at rest.
     pub fn stats(&self) -> Vec<u64> {
-        let (entries, locks) = self.0.stats();
-        vec![entries as u64, locks as u64]
+        let stats = self.0.stats();
+        vec![stats.entries as u64, stats.locks as u64]
     }
 
     /// Refuses new acquires, frees what is held, waits at most two seconds for the store, and disconnects.

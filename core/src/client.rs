@@ -251,9 +251,10 @@ impl Client {
         self.engine.check_open().is_err()
     }
 
-    /// How many attempts, tickets and holds this client carries, and of how many locks: both 0 at rest.
-    pub fn stats(&self) -> (usize, usize) {
-        self.engine.load()
+    /// The load of this client: all 0 at rest.
+    pub fn stats(&self) -> Stats {
+        let (entries, locks) = self.engine.load();
+        Stats { entries, locks }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -263,6 +264,16 @@ impl Client {
     pub(crate) fn info(&self, said: &str) -> Arc<str> {
         self.identity.info(said)
     }
+}
+
+/// The load of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Attempts, tickets and holds.
+    pub entries: usize,
+    /// The locks that they are of.
+    pub locks: usize,
 }
 
 impl fmt::Debug for Client {

@@ -63,7 +63,7 @@ pub use all::All;
 pub use client::connect;
 #[cfg(feature = "redis")]
 pub use client::connect_gate;
-pub use client::{Client, ClientBuilder};
+pub use client::{Client, ClientBuilder, Stats};
 pub use elect::{Election, Leader, Observer};
 pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};

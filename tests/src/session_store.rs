@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Error, Guard, Token};
+use fencelock::{Client, Code, Error, Guard, Stats, Token};
 use futures_util::future::join_all;
 use url::Url;
 
@@ -194,7 +194,7 @@ pub async fn what_is_given_up_leaves_nothing(server: &impl SessionServer, prefix
             guard.release().await.check().unwrap();
         }
         nothing_is_left(server, prefix).await;
-        assert_eq!(all[1].stats(), (0, 0));
+        assert_eq!(all[1].stats(), Stats::default());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fencelock::port::{Action, Answer, Kind, Mode, OwnerId, Runtime, Step, Take};
-use fencelock::{Client, Gate, Scope, Token};
+use fencelock::{Client, Gate, Scope, Stats, Token};
 use fencelock_sim::{Sim, SimNode, Stuck};
 use futures_util::future::{AbortHandle, Abortable};
 
@@ -238,7 +238,7 @@ impl World {
     fn look_at_load(&self) {
         for (number, client) in self.clients.iter().enumerate() {
             let Some(client) = client else { continue };
-            if self.checker.rests(number) && client.stats() != (0, 0) {
+            if self.checker.rests(number) && client.stats() != Stats::default() {
                 let detail = format!("client {number} at rest carries {:?}", client.stats());
                 self.checker.violated(Rule::Leak, detail);
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
 use fencelock::port::Runtime;
-use fencelock::{Client, Guard, Lock};
+use fencelock::{Client, Guard, Lock, Stats};
 use fencelock_sim::{Chaos, Fault};
 use fencelock_sim::{Sim, SimNode};
 use fencelock_worlds::cancel::{Cancel, Cancelled};
@@ -68,7 +68,7 @@ impl World {
             let state = self.two.lock(name).inspect().await.expect("memory answers");
             assert!(state.holders.is_empty() && state.waiters.is_empty(), "{what}: {state:?}");
         }
-        assert_eq!((self.one.stats(), self.two.stats()), ((0, 0), (0, 0)), "{what}");
+        assert_eq!([self.one.stats(), self.two.stats()], [Stats::default(); 2], "{what}");
         let fresh = client(&self.node, &self.memory, Fault::None).await;
         let guard = fresh.all(["x", "y"]).try_acquire().await.expect("memory answers");
         guard.expect("they are free").release().await.check().expect("they were held");

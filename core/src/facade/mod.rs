@@ -168,9 +168,9 @@ impl Facade {
 
     /// The load of the client, and of the pump that its operations go through; all 0 at rest.
     pub fn load(&self, pump: Option<&Pump>) -> Load {
-        let ((running, guards), (entries, locks)) = (self.unfinished(), self.client.stats());
+        let ((running, guards), stats) = (self.unfinished(), self.client.stats());
         let done = pump.map_or(0, |pump| pump.load().1);
-        Load { running, done, guards, entries, locks }
+        Load { running, done, guards, entries: stats.entries, locks: stats.locks }
     }
 
     /// Opens a scope in which a mutex may be entered again; its number is for [`Form::scope`].

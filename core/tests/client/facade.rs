@@ -8,7 +8,7 @@ use fencelock::driver::memory::Memory;
 use fencelock::facade::{Completion, Facade, Form, Granted, JobTimes, Operation, Pump, Wake};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
-use fencelock::{Client, Code, Status};
+use fencelock::{Client, Code, Stats, Status};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -66,9 +66,9 @@ impl Host {
         let client = self.facade.client();
         loop {
             let state = client.lock("x").inspect().await.unwrap();
-            let loads = [self.pump.load(), self.facade.unfinished(), client.stats()];
-            let left = (loads, state.holders.len(), state.waiters.len());
-            if left == ([(0, 0); 3], 0, 0) {
+            let loads = [self.pump.load(), self.facade.unfinished()];
+            let left = (loads, client.stats(), state.holders.len(), state.waiters.len());
+            if left == ([(0, 0); 2], Stats::default(), 0, 0) {
                 return;
             }
             tokio::task::yield_now().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fencelock::driver::record::{Record, Scene};
 use fencelock::port::{Action, Kind, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take};
-use fencelock::{Client, Released, Token};
+use fencelock::{Client, Released, Stats, Token};
 use fencelock_sim::{Dice, Fault};
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -275,7 +275,7 @@ async fn a_release_waits_for_nobody_elses_poll(world: &World) {
         world.within(500 * MS, guard.release()).await.expect("the store answered long ago");
     assert_eq!(released, Released::Released);
     assert_eq!(waiter.await.unwrap().release().await, Released::Released);
-    assert_eq!(client.stats(), (0, 0));
+    assert_eq!(client.stats(), Stats::default());
 }
 
 /// A guard that is dropped, and a release that is, free the lock for another client though the next one here sleeps.

@@ -83,7 +83,7 @@ async fn a_grant_that_was_never_claimed_is_taken_back(world: &World) {
     // The store goes on renewing what the client cannot know of.
     two.meets(Fault::ReplyLost);
     let over = async {
-        while two.client.stats().0 > 0 {
+        while two.client.stats().entries > 0 {
             world.sleep(5 * MS).await;
         }
     };

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code};
+use fencelock::{Client, Code, Stats};
 use fencelock_tests::database::DatabaseServer;
 use fencelock_tests::database_sessions::{DatabaseSessions, Way};
 use fencelock_tests::etcd::EtcdServer;
@@ -160,7 +160,7 @@ async fn storm(url: &str) -> Arc<Vec<Client>> {
                 left.push(format!("{name}: {state:?}"));
             }
         }
-        let loads = clients.iter().map(Client::stats).filter(|load| *load != (0, 0));
+        let loads = clients.iter().map(Client::stats).filter(|load| *load != Stats::default());
         left.extend(loads.map(|load| format!("a client carries {load:?}")));
         if left.is_empty() {
             break;

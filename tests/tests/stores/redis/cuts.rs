@@ -5,7 +5,7 @@ use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Guard, Released};
+use fencelock::{Client, Code, Guard, Released, Stats};
 use fencelock_tests::bare::PATIENCE;
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::RedisServer;
@@ -66,7 +66,7 @@ impl Scene {
             seen.holders.is_empty() && seen.waiters.is_empty()
         })
         .await;
-        until("the client rests", async || self.client.stats() == (0, 0)).await;
+        until("the client rests", async || self.client.stats() == Stats::default()).await;
         let guard = self.other.lock("orders").try_acquire().await.unwrap().expect("it is free");
         guard.release().await.check().unwrap();
     }
