@@ -143,6 +143,11 @@ impl Client {
         self.runtime.run(self.inner.names(prefix))?
     }
 
+    /// Asks the store for nothing and answers how long that took; see [`fencelock::Client::ping`](crate::Client::ping).
+    pub fn ping(&self) -> Result<Duration> {
+        self.runtime.run(self.inner.ping())?
+    }
+
     /// Waits until what was given up is freed on the store, and disconnects.
     pub fn close(&self) -> Result<()> {
         self.runtime.run(self.inner.close())
