@@ -323,6 +323,7 @@ impl ClientBuilder {
     }
 
     /// Sets the language that people who inspect a lock see; `rust` by default. For bindings.
+    #[doc(hidden)]
     pub fn language(mut self, language: impl Into<String>) -> Self {
         self.language = Some(language.into());
         self
@@ -330,6 +331,7 @@ impl ClientBuilder {
 
     /// How a time is written where this client is used, for messages; as [`Times::Milliseconds`] by default. For bindings, before
     /// any option.
+    #[doc(hidden)]
     pub fn times(mut self, times: Times) -> Self {
         self.options.times = times;
         self
@@ -337,6 +339,7 @@ impl ClientBuilder {
 
     /// Sets the host and the process that people who inspect a lock see; by default the system's. For bindings to hosts that
     /// have another way to know.
+    #[doc(hidden)]
     pub fn place(mut self, host: impl Into<String>, pid: u32) -> Self {
         self.place = Some((host.into(), pid));
         self

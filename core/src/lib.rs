@@ -26,7 +26,7 @@
 //! * [`blocking`] has the same nouns for threads.
 //!
 //! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`, `postgres`, `mysql`; memory is always there. [`port`] has
-//! the interfaces that a store implements, [`driver::record`] is the model of what it has to do.
+//! the interfaces that a store implements.
 
 mod algorithm;
 mod all;

@@ -113,6 +113,7 @@ macro_rules! options {
         pub struct Options {
             $($(#[doc = $doc])+ pub $name: $type,)+
             /// How whoever sets options by name writes a time. No option itself.
+            #[doc(hidden)]
             pub times: Times,
         }
 

@@ -165,7 +165,7 @@ impl StoreUrl {
         match self.url.scheme() {
             scheme if is_redis(scheme) => {
                 let (url, others) = (&self.url, &self.others);
-                crate::driver::redis::RedisGate::connect_all(url, others, options, runtime).await
+                crate::driver::redis::RedisGate::connect(url, others, options, runtime).await
             }
             _ => Err(Error::invalid(
                 "url",

@@ -1,6 +1,7 @@
-//! Stores: a folder or file for each, with its steps and dialects. [`record`], [`queue`] and [`cell`] are the models, `sql` is what PostgreSQL and
+//! Stores: a folder or file for each, with its steps and dialects. `record`, `queue` and `cell` are the models, `sql` is what PostgreSQL and
 //! MySQL share; the other files are shared by several stores, as their `cfg`s say.
 
+#[doc(hidden)]
 pub mod cell;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 pub(crate) mod cell_document;
@@ -26,9 +27,12 @@ mod own_table;
 mod password_file;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[doc(hidden)]
 pub mod queue;
+#[doc(hidden)]
 pub mod record;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
+#[doc(hidden)]
 pub mod recorded;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;

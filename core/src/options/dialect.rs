@@ -30,7 +30,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// The dialect's word, without its parameters.
-    pub fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Plain { .. } => "plain",

@@ -18,7 +18,7 @@ pub enum Durability {
 
 impl Durability {
     /// Its word in a URL.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Durable => "durable",
             Self::Relaxed => "relaxed",
@@ -43,7 +43,7 @@ pub enum SslMode {
 
 impl SslMode {
     /// Its word in a URL.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::VerifyFull => "verify-full",

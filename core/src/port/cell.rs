@@ -38,7 +38,7 @@ impl Family {
     pub const ALL: [Self; 2] = [Self::Version, Self::Job];
 
     /// The word that stands for it in keys.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Version => "version",
             Self::Job => "job",
@@ -95,7 +95,7 @@ pub struct Cell {
     pub value: Option<Arc<str>>,
     /// When it was changed last, in µs of the store's clock.
     pub since: u64,
-    /// Its newest changes, newest first: at least one, at most [`limits::TRAIL`].
+    /// Its newest changes, newest first: at least one, at most `limits::TRAIL`.
     pub trail: Vec<Mark>,
 }
 
@@ -192,7 +192,7 @@ pub enum Swap {
 
 /// A store of cells.
 ///
-/// The model, [`driver::cell`](crate::driver::cell), defines the meaning of each call; every driver is tested against it.
+/// The model, `driver::cell`, defines the meaning of each call; every driver is tested against it.
 pub trait CellStore: MaybeSend + MaybeSync + 'static {
     /// Reads the cell and the store's clock.
     /// A job needs both of one moment, and a call for the clock alone would cost a round trip.

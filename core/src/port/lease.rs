@@ -195,7 +195,7 @@ pub type NoticeSink = Arc<dyn Fn(Notice)>;
 
 /// A store of leases. One value serves one client: its notices are that client's.
 ///
-/// The model, [`driver::record`](crate::driver::record), defines the meaning of each step; every driver is tested against it, outcome by outcome.
+/// The model, `driver::record`, defines the meaning of each step; every driver is tested against it, outcome by outcome.
 pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
     /// The abilities of this store.
     fn capabilities(&self) -> Capabilities;

@@ -12,6 +12,7 @@ pub(crate) mod failures;
 mod key;
 mod lease;
 pub(crate) mod left_owners;
+#[doc(hidden)]
 pub mod limits;
 mod marker;
 pub(crate) mod millis;
@@ -40,4 +41,6 @@ pub use runtime::{Instant, Runtime, RuntimeHandle};
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) use session::names_unknown;
 pub use session::{EndSink, SESSION_TOKENS, Session, SessionStore};
-pub use view::{HolderView, LockState, WaiterView, is_hidden};
+#[doc(hidden)]
+pub use view::is_hidden;
+pub use view::{HolderView, LockState, WaiterView};

@@ -54,7 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind in words, for errors.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
             Self::ReadWrite => "read-write lock",

@@ -164,7 +164,7 @@ pub type QueueSink = Arc<dyn Fn(QueueNotice)>;
 
 /// A store that keeps entries in the order they were made. One value serves one client.
 ///
-/// The model, [`driver::queue`](crate::driver::queue), defines the meaning of each call. A call for a session that has ended
+/// The model, `driver::queue`, defines the meaning of each call. A call for a session that has ended
 /// fails with the code `lost` and changes nothing. Every other failure says whether the call may have changed the store.
 /// No call is sent twice by the driver, unless it certainly was not carried out. Each call ends within a time limit of the
 /// driver's own.

@@ -13,6 +13,7 @@ mod tokio;
 #[cfg(feature = "tokio")]
 pub(crate) use self::inline::InlineRuntime;
 #[cfg(feature = "tokio")]
+#[doc(hidden)]
 pub use self::process::process_id;
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioRuntime;

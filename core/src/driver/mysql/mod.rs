@@ -25,6 +25,7 @@ mod version;
 use self::dialect::Mysql;
 pub use self::gate::gate_trigger;
 pub use self::schema::schema;
+#[doc(hidden)]
 pub use self::session::{GetLockStore, RowStore};
 use super::sql::store::SqlStore;
 

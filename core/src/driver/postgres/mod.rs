@@ -19,6 +19,7 @@ mod unclosed;
 use self::dialect::Postgres;
 pub use self::gate::{gate_trigger, lock_in};
 pub use self::schema::schema;
+#[doc(hidden)]
 pub use self::session::{AdvisoryStore, RowStore};
 use super::sql::store::SqlStore;
 

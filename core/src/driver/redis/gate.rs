@@ -44,13 +44,8 @@ impl RedisGate {
     /// token, or an error to return. [`RedisGate::key`] tells the gate's key.
     pub const LUA: &str = include_str!("scripts/gate.lua");
 
-    /// Connects as a client does; of the options `timeout` and `connect_timeout` count, and those of TLS.
-    pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
-        Self::connect_all(url, &[], options, runtime).await
-    }
-
-    /// Connects where several hosts lead to; `others` are those behind the first one, which a URL cannot hold.
-    pub async fn connect_all(
+    /// Connects as a client does; `others` are the hosts behind the first one, which a URL cannot hold.
+    pub(crate) async fn connect(
         url: &Url,
         others: &[String],
         options: &Options,
