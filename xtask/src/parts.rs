@@ -156,8 +156,8 @@ pub(crate) const PARTS: &[Part] = &[
         &["scripts/features.sh", "scripts/wasm.sh"]),
     full("targets", 900, "core, command line and bindings compile for every platform", &[Python],
         &["scripts/targets.sh"]),
-    full("crates", 300, "the crates pack, and compile as packed", &[],
-        &["cargo package --allow-dirty -p fencelock -p fencelock-cli"]),
+    full("crates", 400, "the crates pack, and compile as packed; the public API is the one in core/api.txt", &[],
+        &["cargo package --allow-dirty -p fencelock -p fencelock-cli", "scripts/api.sh"]),
     full("bench", 1800, "the figures, side by side with peers and the raw floor", &[Redis, Etcd, Zookeeper, Postgres, Mariadb, Python, Node, Java, Go],
         &[test!("--test words"), "cargo run --release -p fencelock-bench"]),
 ];
