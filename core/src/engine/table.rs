@@ -29,6 +29,8 @@ const KEPT: usize = 1024;
 const BATCH: usize = 1200;
 /// A batch that large is waited for before the next one goes out; but not longer than this, since one store of many may not answer.
 const PACE: Duration = Duration::from_millis(100);
+/// A Refresh without an answer is sent again after so many rests: a ticket lives longer.
+const UNANSWERED_RESTS: u32 = 3;
 
 /// See the module.
 pub(super) struct Table {
@@ -346,7 +348,8 @@ impl Table {
                         let ttl = pending.request.ttl;
                         pending.asked = pending.asked.max(now + ttl);
                         let step = pending.lock.step(pending.owner, Action::Refresh { ttl });
-                        (aligned(now, ticket_rest(&pending.request)), Some(step))
+                        // Its answer says when to ask again. A store that is slow is not asked meanwhile: each would slow it further.
+                        (now + ticket_rest(&pending.request) * UNANSWERED_RESTS, Some(step))
                     }
                     Progress::Asked { .. } | Progress::Gone => continue,
                 },
@@ -405,9 +408,8 @@ impl Table {
 
     /// A Refresh was answered.
     fn refreshed(&mut self, owner: OwnerId, sent: Instant, answer: &Answer, now: Instant) {
-        let Some(Pending { progress: Progress::Waiting { .. }, .. }) = self.pending(owner) else {
-            return;
-        };
+        let Some(pending) = self.pending(owner) else { return };
+        let Progress::Waiting { .. } = pending.progress else { return };
         match answer {
             Ok(Outcome::Granted { token, left, drawn }) => {
                 let tokens = Tokens { first: *token, count: *drawn };
@@ -423,7 +425,11 @@ impl Table {
             }
             Ok(queued @ Outcome::Queued { .. }) => self.queued(owner, sent, queued, now),
             Ok(Outcome::Gone) => drop(self.gone(owner)),
-            _ => {}
+            Ok(_) => {}
+            Err(_) => {
+                let rest = ticket_rest(&pending.request);
+                self.look_at(owner, aligned(now, rest));
+            }
         }
     }
 
