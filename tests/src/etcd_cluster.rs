@@ -88,6 +88,14 @@ impl EtcdCluster {
         (old, Instant::now())
     }
 
+    /// Lets the leader stand still for so long.
+    pub fn freeze_leader(&self, long: Duration) {
+        let leader = &self.members[self.leader(None).expect("somebody leads")];
+        leader.stop();
+        thread::sleep(long);
+        leader.cont();
+    }
+
     /// Starts a member that was killed again.
     pub fn rejoin(&mut self, at: usize) {
         self.members[at].start_again();
