@@ -11,8 +11,8 @@ use futures_util::future::join;
 use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error, Result};
 use crate::port::{
-    Answer, Capabilities, Cells, Failure, LeaseStore, LockKey, MaybeSend, MaybeSync, Notice,
-    NoticeSink, Step,
+    Action, Answer, Capabilities, Cells, Failure, LeaseStore, LockKey, MaybeSend, MaybeSync,
+    Notice, NoticeSink, Step,
 };
 
 /// The most steps of one transaction, so that no lock's record is kept from others for long.
@@ -67,10 +67,11 @@ pub trait RecordStore: MaybeSend + MaybeSync + 'static {
 
     /// Locks these records, reads the store's clock, has `act` change the records at that moment, and keeps and tells the result as one
     /// change. `act` is asked again if a transaction could not be carried out; at most one of its results is kept. Dropping the future
-    /// recalls nothing that was begun.
+    /// recalls nothing that was begun. `yields`: it can wait, so others that want the records go first.
     fn transact<T: MaybeSend + 'static>(
         &self,
         locks: Vec<LockKey>,
+        yields: bool,
         act: impl Fn(&mut [Loaded], u64) -> (T, Told) + MaybeSend + MaybeSync + 'static,
     ) -> impl Future<Output = Result<T, Failure>> + MaybeSend;
 
@@ -119,7 +120,11 @@ impl<S: RecordStore> Recorded<S> {
             let channel = self.0.channel();
             let steps = rest.clone();
             let act = move |records: &mut [Loaded], now| apply(&steps, records, now, &channel);
-            let done = self.0.transact(locks(&rest), act).await;
+            // Hundreds may wait. Whoever frees the lock does not stand in line behind them.
+            let waits =
+                |step: &Step| matches!(step.action, Action::Take(_) | Action::Refresh { .. });
+            let yields = rest.iter().all(waits);
+            let done = self.0.transact(locks(&rest), yields, act).await;
             let mut done = done.unwrap_or_else(|failure| alike(rest.len(), &failure)).into_iter();
             for answer in answers.iter_mut().filter(|answer| answer.is_none()) {
                 *answer = done.next();
@@ -247,7 +252,7 @@ impl<S: RecordStore> LeaseStore for Recorded<S> {
         }
         let (steps, channel): (Arc<[Step]>, _) = (batch.into(), self.0.channel());
         let act = move |records: &mut [Loaded], now| apply_all(&steps, records, now, &channel);
-        let done = self.0.transact(locks(batch), act).await;
+        let done = self.0.transact(locks(batch), false, act).await;
         done.unwrap_or_else(|failure| alike(batch.len(), &failure))
     }
 

@@ -93,6 +93,7 @@ impl Dialect for Mysql {
     const CLOCK: &'static str = "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', SYSDATE(6))";
     const ENDS: (&'static str, &'static str) = ("ends", Self::CLOCK);
     const BESIDE: [&'static str; 3] = [", version, told", ", told = $13", ", told = NULL"];
+    const AT_ONCE: &'static str = " NOWAIT";
     const RETURNS: bool = false;
     const OF_OWN_TABLE: &'static [Number] = OWN_TABLE;
     const OF_FOREIGN: &'static [Number] = FOREIGN;

@@ -13,13 +13,14 @@ use crate::driver::sql::link::Link;
 use crate::driver::sql::records::{BESIDE, Replaced, names, of_lock};
 use crate::driver::sql::statement::{Row, Statement, Value, column};
 use crate::port::backoff::Backoff;
+use crate::port::limits::TICKET_LIFE;
 use crate::port::{Instant, LockKey, Notice};
 
 /// The longest pause between two looks of the one who is next, and of any.
 const LONGEST_OF_NEXT: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_millis(250);
-/// A waiter is seen once a second, when its ticket is refreshed. One that was not seen for so long has gone, or has the lock.
-const GONE: Duration = Duration::from_secs(3);
+const LONGEST: Duration = Duration::from_secs(1);
+/// A waiter is seen when its ticket is refreshed. One that was not seen for so long has gone, or has the lock.
+const GONE: Duration = TICKET_LIFE;
 /// Of so many names it is remembered what was read; of more, only where one of ours waits.
 const MOST: usize = 4096;
 

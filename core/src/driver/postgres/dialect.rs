@@ -71,6 +71,7 @@ impl Dialect for Postgres {
     const CLOCK: &'static str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     const ENDS: (&'static str, &'static str) = ("expires_at", "clock_timestamp()");
     const BESIDE: [&'static str; 3] = [""; 3];
+    const AT_ONCE: &'static str = "";
     const RETURNS: bool = true;
     const OF_OWN_TABLE: &'static [State] = OWN_TABLE;
     const OF_FOREIGN: &'static [State] = FOREIGN;

@@ -119,6 +119,9 @@ pub trait Dialect: Sized + Send + Sync + 'static {
     /// Reads rows as they are; after that the clock.
     fn look(columns: &str, table: &str, which: &str) -> Vec<String>;
 
+    /// Behind [`lock`](Self::lock), so that it fails where a row is locked. Empty where many transactions in line for a row cost the server little.
+    const AT_ONCE: &'static str;
+
     /// Locks rows and reads them; after that the clock, behind each.
     fn lock(columns: &str, table: &str, which: &str) -> String;
 
@@ -183,6 +186,8 @@ pub(in crate::driver) struct Texts {
     pub(in crate::driver) sweep_look: Arc<str>,
     pub(in crate::driver) sweep: Arc<str>,
     pub(in crate::driver) lock: Arc<str>,
+    /// The same, but it fails where a row is locked.
+    pub(in crate::driver) lock_at_once: Arc<str>,
     pub(in crate::driver) insert: Arc<str>,
     pub(in crate::driver) store: Arc<str>,
     pub(in crate::driver) cell_look: Vec<Arc<str>>,
@@ -211,6 +216,7 @@ impl Texts {
                 D::unless_there(table, "name")
             ))
         };
+        let lock = D::lock(&columns, table, &format!("{among} ORDER BY name"));
         Self {
             make: text(D::make(tables)),
             take: text(D::take(tables)),
@@ -229,7 +235,8 @@ impl Texts {
             )),
             sweep: text(format!("DELETE FROM {table} WHERE {among} AND {unused}")),
             // Always in the same order.
-            lock: text(D::lock(&columns, table, &format!("{among} ORDER BY name"))),
+            lock: text(lock.clone()),
+            lock_at_once: text(lock + D::AT_ONCE),
             insert: insert(table),
             store: text(format!(
                 "UPDATE {table} SET version = version + 1, kind = $2, holder = $3, token = $4, {ends} = $5, waiting = $6, owner = $7,

@@ -47,6 +47,8 @@ pub struct Link<D: Dialect> {
     pub(in crate::driver) own_tables: KnownTables<Layout>,
     pub(super) sweep: Mutex<Sweep>,
     pub(super) turns: Turns,
+    /// Locked by the task that asks a full server again.
+    full: tokio::sync::Mutex<()>,
     state: Mutex<State<D::Connection>>,
     /// For whoever outlives it.
     pub(in crate::driver) weak: Weak<Self>,
@@ -57,6 +59,8 @@ struct State<C> {
     idle: Idle<C>,
     /// When one of them was given back last.
     used: Instant,
+    /// Whether the server refused a connection last, since it has too many.
+    is_full: bool,
     sink: Option<NoticeSink>,
     /// When cells that have ended were last deleted from here.
     swept: Option<Instant>,
@@ -114,9 +118,11 @@ impl<D: Dialect> Link<D> {
                 own: Semaphore::new(OWN_AT_ONCE),
                 singles: Semaphore::new(AT_ONCE),
             },
+            full: tokio::sync::Mutex::default(),
             state: Mutex::new(State {
                 idle: Idle::default(),
                 used: Instant::default(),
+                is_full: false,
                 sink: None,
                 swept: None,
                 closed: false,
@@ -141,11 +147,33 @@ impl<D: Dialect> Link<D> {
 
     /// A connection that is there; one is made if there is none. While the server is full, one that is given back serves as well.
     pub(in crate::driver) async fn take(&self) -> Result<D::Connection> {
+        if let Some(connection) = self.take_idle().await? {
+            return Ok(connection);
+        }
+        // One task of a client asks a full server again: hundreds of refusals a second would keep it from all else.
+        let turn = async {
+            let is_full = self.state.lock().is_full;
+            if is_full { Some(self.full.lock().await) } else { None }
+        };
+        let _turn = self.within_connect(async { Ok(turn.await) }).await?;
         let limit = self.connect_timeout;
         when_there_is_room(&self.runtime, limit, || self.take_or_open()).await
     }
 
     async fn take_or_open(&self) -> Result<D::Connection> {
+        if let Some(connection) = self.take_idle().await? {
+            return Ok(connection);
+        }
+        let opened = self.within_connect(Box::pin(D::connect(self))).await;
+        let is_full = opened.as_ref().is_err_and(is_full);
+        self.state.lock().is_full = is_full;
+        if is_full {
+            D::make_room(self);
+        }
+        opened
+    }
+
+    async fn take_idle(&self) -> Result<Option<D::Connection>> {
         loop {
             let idle = {
                 let mut state = self.state.lock();
@@ -154,15 +182,9 @@ impl<D: Dialect> Link<D> {
                 }
                 state.idle.pop()
             };
-            let Some((mut connection, used)) = idle else {
-                let opened = self.within_connect(Box::pin(D::connect(self))).await;
-                if opened.as_ref().is_err_and(is_full) {
-                    D::make_room(self);
-                }
-                return opened;
-            };
+            let Some((mut connection, used)) = idle else { return Ok(None) };
             if connection.is_sound(self.runtime.now().since(used), &self.runtime).await {
-                return Ok(connection);
+                return Ok(Some(connection));
             }
             // The others lay idle for longer.
             self.drop_idle();

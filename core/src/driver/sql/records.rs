@@ -19,6 +19,8 @@ use crate::port::{Failure, LockKey, Notice};
 /// Locks records, has `act` change them, and writes back what is different; tells when that is committed.
 pub(super) struct Replace<A> {
     pub(super) locks: Vec<LockKey>,
+    /// Whether it is tried again later if a row is locked.
+    pub(super) yields: bool,
     pub(super) act: A,
 }
 
@@ -97,7 +99,8 @@ where
     ) -> Result<T, Fault> {
         let (Self { locks, .. }, texts) = (self, &link.texts);
         let [begin, commit, roll_back] = D::transaction();
-        let lock = || Statement::kept(&texts.lock, [names(locks)]);
+        let text = if self.yields { &texts.lock_at_once } else { &texts.lock };
+        let lock = || Statement::kept(text, [names(locks)]);
         let mut asked = begin;
         asked.push(lock());
         let mut answer = connection.ask(&asked, false).await?;

@@ -9,7 +9,7 @@ use crate::port::RuntimeHandle;
 use crate::port::backoff::Backoff;
 
 /// The longest pause before it is asked again: each refusal costs the server a thread or a process.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The result of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held, and one
 /// of the client's own may be given back.

@@ -93,9 +93,10 @@ impl<D: Dialect> RecordStore for SqlStore<D> {
     async fn transact<T: Send + 'static>(
         &self,
         locks: Vec<LockKey>,
+        yields: bool,
         act: impl Fn(&mut [Loaded], u64) -> (T, Told) + Send + Sync + 'static,
     ) -> Result<T, Failure> {
-        carry_out(&self.0, Replace { locks, act }).await
+        carry_out(&self.0, Replace { locks, yields, act }).await
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {

@@ -9,8 +9,9 @@ use fencelock_tests::session_store::{PATIENCE, waiting};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn u12_more_clients_than_connections_get_their_turns() {
-    let server = MysqlServer::start_with(&["max-connections=30"]);
-    database_faults::more_clients_than_connections_get_their_turns(server, 40).await;
+    let (clients, most) = if fencelock_tests::in_full() { (200, 151) } else { (40, 30) };
+    let server = MysqlServer::start_with(&[&format!("max-connections={most}")]);
+    database_faults::more_clients_than_connections_get_their_turns(server, clients).await;
 }
 
 /// A client that waits has the connections it had before.
