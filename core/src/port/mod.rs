@@ -1,7 +1,7 @@
 //! The interfaces between the algorithms and what they stand on: leases, cells, a clock.
 //!
 //! A driver implements [`LeaseStore`], [`QueueStore`] or `SessionStore`, and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here
-//! knows a product.
+//! knows a product. A minor version may change what is here.
 
 pub(crate) mod backoff;
 mod batch;
