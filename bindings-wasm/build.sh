@@ -13,9 +13,13 @@ export CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_LTO=fat CARGO_PRO
 profile=${FENCELOCK_PROFILE:-release}
 # Each process compiles it: what is not optimised is several times as large.
 export CARGO_PROFILE_QUICK_OPT_LEVEL=1
+# What makes the glue compiles beside the core: each alone leaves a processor idle at its end.
+glue() { CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-../target}/glue cargo "$@"; }
+glue build --quiet --manifest-path glue/Cargo.toml &
 target=$(../scripts/wasm.sh build --package fencelock-wasm --profile "$profile")
+wait $!
 module=$target/$triple/$profile/fencelock_wasm.wasm
-CARGO_TARGET_DIR=$target/glue cargo run --quiet --manifest-path glue/Cargo.toml -- "$module" dist
+glue run --quiet --manifest-path glue/Cargo.toml -- "$module" dist
 
 # The face is the Node package's; what differs is here.
 cp ../bindings-node/lib/*.ts stage

@@ -69,7 +69,7 @@ pub(crate) const LINT: &[Part] = &[
 
 #[rustfmt::skip]
 pub(crate) const PARTS: &[Part] = &[
-    first("build", 200, "the tests compile", &[], &[test!("--no-run --lib --bin fencelock --bin xtask \
+    first("build", 200, "the tests compile", &[], &[test!("--no-run --lib --bin fencelock --bin fencelock-demo --bin xtask \
         --test client --test forks --test log --test sim --test awaits --test cases --test program --test pages")]),
     first("unit", 20, "unit tests; the core over memory in virtual time; orders of threads", &[],
         &[test!("--lib --bin fencelock --bin xtask --test client --test forks --test log")]),
@@ -99,7 +99,8 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
     first("pages", 20, "blocks, links and tables of the README and the book; the examples", &[],
         &[test!("--no-run --test program"), test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
-    first("demo", 40, "cargo demo: the verdict holds", &[], &["cargo demo"]),
+    // As the rest is built: `cargo demo` itself builds the core once more, with memory and SQLite only.
+    first("demo", 10, "the demo: the verdict holds", &[], &["fencelock-demo"]),
     // From here on: `--full`.
     full("hunt", 400, "every deliberate breakage is caught", &[], &["worlds/breakages/hunt.sh"]),
     full("worlds", 600, "200,000 simulated worlds of locks, 100,000 each of cells and sessions; orders of threads", &[],
@@ -152,8 +153,8 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-uniffi/kotlin.sh target/uniffi-kotlin", "bindings-uniffi/swift.sh target/uniffi-swift"]),
     full("examples", 300, "the examples that kill: exact with the lock, visibly not without", &[Redis, Etcd, ApacheBench, Python, Node, Java],
         &[test!("--test pages -- crashes:: seeds::")]),
-    full("features", 600, "no warning in the core with each store alone, nor for wasm32", &[],
-        &["scripts/features.sh", "scripts/wasm.sh"]),
+    full("features", 600, "no warning in the core with each store alone, nor for wasm32; cargo demo", &[],
+        &["scripts/features.sh", "scripts/wasm.sh", "cargo demo"]),
     full("targets", 900, "core, command line and bindings compile for every platform", &[Python],
         &["scripts/targets.sh"]),
     full("crates", 400, "the crates pack, and compile as packed; the public API is the one in core/api.txt", &[],
