@@ -1,7 +1,7 @@
 //! Scheduled jobs and their runs.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use crate::Result;
 use crate::guard::{Guard, Held, Released};
@@ -40,14 +40,12 @@ impl ScheduledJob {
     /// Starts the run that is due, or the one of this instant of the scheduler's own.
     #[uniffi::method(default(at = None))]
     pub async fn start(&self, at: Option<SystemTime>) -> Result<Start> {
-        let at = at.map(|at| at.duration_since(UNIX_EPOCH).unwrap_or_default());
         let job = at.map_or_else(|| self.0.clone(), |at| self.0.clone().at(at));
         Ok(match run(job.start()).await? {
             Ok(run) => {
-                let instant = UNIX_EPOCH + run.instant();
-                Start::Started {
-                    run: Arc::new(Run { guard: Arc::new(Held::Run(run).into()), instant }),
-                }
+                let instant = run.instant();
+                let guard = Arc::new(Held::Run(run).into());
+                Start::Started { run: Arc::new(Run { guard, instant }) }
             }
             Err(skipped) => Start::Skipped {
                 reason: skipped.reason.to_string(),

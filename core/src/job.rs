@@ -3,9 +3,9 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use crate::algorithm::{Begun, Ending, JobRequest};
+use crate::algorithm::{Begun, Ending, JobRequest, micros_of, moment};
 pub use crate::algorithm::{JobState, Schedule, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ pub struct Job {
     name: Arc<str>,
     key: CellKey,
     schedule: Schedule,
-    at: Option<Duration>,
+    at: Option<SystemTime>,
     options: Options,
     /// The first mistake made in setting it up.
     mistake: Option<Error>,
@@ -66,10 +66,9 @@ impl Job {
         Self { client, name, key, schedule, at: None, options, mistake }
     }
 
-    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the last one of the
-    /// schedule by the store's clock. One that lies ahead of that clock by more than half a period, and a minute, is refused
+    /// Names the run by this instant of the scheduler's own instead of the last one of the schedule by the store's clock. One that lies ahead of that clock by more than half a period, and a minute, is refused
     /// (`invalid`).
-    pub fn at(mut self, instant: Duration) -> Self {
+    pub fn at(mut self, instant: SystemTime) -> Self {
         self.at = Some(instant);
         self
     }
@@ -174,10 +173,9 @@ impl Job {
         }
         let options = &self.options;
         options.check()?;
-        let micros = |at: Duration| u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
         Ok(JobRequest {
             times: self.schedule.clone().into_times()?,
-            at: self.at.map(micros),
+            at: self.at.map(micros_of),
             ttl: options.ttl,
             at_least: options.at_least_for.unwrap_or_default(),
             at_most: options.at_most_for,
@@ -205,9 +203,9 @@ pub struct RunClaim {
 }
 
 impl RunClaim {
-    /// The scheduled instant, as the time since 1970 (UTC).
-    pub fn instant(&self) -> Duration {
-        Duration::from_micros(self.instant)
+    /// The scheduled instant.
+    pub fn instant(&self) -> SystemTime {
+        moment(self.instant)
     }
 }
 
@@ -225,9 +223,9 @@ impl Run {
         RunClaim { claim: self.guard.claim(), instant: self.begun.instant }
     }
 
-    /// The scheduled instant, as the time since 1970 (UTC).
-    pub fn instant(&self) -> Duration {
-        Duration::from_micros(self.begun.instant)
+    /// The scheduled instant.
+    pub fn instant(&self) -> SystemTime {
+        moment(self.begun.instant)
     }
 
     /// Marks the run as succeeded and tells how that went. `AlreadyLost`: it counted as dead before. A store that does not

@@ -8,7 +8,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fencelock::RunClaim;
 use tokio::time::sleep;
@@ -27,7 +27,8 @@ fn time(name: &str, default: &str) -> Result<Duration> {
 
 /// The run: a line in the output, and what it takes besides.
 async fn report(run: RunClaim, node: &str, output: &str, work: Duration) -> std::io::Result<()> {
-    let line = format!("{} {} {node}\n", run.instant().as_millis(), run.token());
+    let since = run.instant().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let line = format!("{} {} {node}\n", since.as_millis(), run.token());
     // In one write, so that lines of several nodes never mix.
     File::options().create(true).append(true).open(output)?.write_all(line.as_bytes())?;
     sleep(work).await;

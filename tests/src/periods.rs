@@ -125,7 +125,7 @@ async fn ask(client: &Client, number: u32, starts: &Starts, periods: usize) {
     let job = client.job("nightly", PERIOD);
     while !starts.is_over(periods) {
         if let Ok(run) = job.start().await.expect("the store answers") {
-            starts.begins(run.instant());
+            starts.begins(run.instant().duration_since(UNIX_EPOCH).unwrap());
             tokio::task::yield_now().await;
             starts.ends();
             run.succeed().await.check().expect("nobody else has it");

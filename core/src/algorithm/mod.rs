@@ -11,7 +11,7 @@ mod session_lease;
 pub(crate) use cell::UpdateRequest;
 #[cfg(test)]
 pub(crate) use job::Times;
-pub(crate) use job::{Begun, Ending, JobRequest};
+pub(crate) use job::{Begun, Ending, JobRequest, micros_of, moment};
 pub use job::{JobState, Schedule, Skipped, Status};
 pub use queue::Queue;
 pub use quorum::Quorum;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use super::{Guard, refused};
-use crate::algorithm::{Begun, Ending};
+use crate::algorithm::{Begun, Ending, moment};
 use crate::error::Result;
 use crate::job::{JobState, Skipped};
 use crate::options::OptionValue;
@@ -32,8 +32,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC).
-    pub fn at(self, instant: Duration) -> Self {
+    /// Names the run by this instant of the scheduler's own.
+    pub fn at(self, instant: SystemTime) -> Self {
         Self { inner: self.inner.at(instant), runtime: self.runtime }
     }
 
@@ -84,9 +84,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// The scheduled instant, as the time since 1970 (UTC).
-    pub fn instant(&self) -> Duration {
-        Duration::from_micros(self.begun.instant)
+    /// The scheduled instant.
+    pub fn instant(&self) -> SystemTime {
+        moment(self.begun.instant)
     }
 
     /// Marks the run as succeeded and tells how that went.

@@ -1,6 +1,7 @@
 //! The guards and runs behind the numbers of a facade.
 
 use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
 
 use crate::guard::Guard;
 use crate::job::Run;
@@ -35,7 +36,10 @@ impl HeldItem {
     pub(super) fn instant(&self) -> Option<f64> {
         match self {
             Self::Guard(_) => None,
-            Self::Run(run) => Some(run.instant().as_secs_f64() * 1000.0),
+            Self::Run(run) => {
+                let since = run.instant().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Some(since.as_secs_f64() * 1000.0)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Operations on scheduled jobs.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -61,7 +61,7 @@ impl Facade {
         let job = self.client.job(name, schedule);
         let job = with_options(job, options, crate::Job::option);
         let job = match at {
-            Some(at) => job.at(time(at)),
+            Some(at) => job.at(UNIX_EPOCH.checked_add(time(at)).unwrap_or(UNIX_EPOCH)),
             None => job,
         };
         Box::pin(async move {

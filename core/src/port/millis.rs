@@ -47,6 +47,50 @@ pub(crate) mod optional {
     }
 }
 
+/// The same for a moment: since 1970 (UTC).
+pub(crate) mod moment {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::{Deserializer, Duration, Error, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        super::serialize(&since(*at), to)
+    }
+
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<SystemTime, D::Error> {
+        after(super::deserialize(from)?)
+    }
+
+    pub(super) fn since(at: SystemTime) -> Duration {
+        at.duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    pub(super) fn after<E: Error>(time: Duration) -> Result<SystemTime, E> {
+        UNIX_EPOCH.checked_add(time).ok_or_else(|| E::custom("no clock shows this moment"))
+    }
+}
+
+/// The same for a moment that may be missing.
+pub(crate) mod optional_moment {
+    use std::time::SystemTime;
+
+    use super::{Deserializer, Serializer, moment, optional};
+
+    #[expect(clippy::ref_option, reason = "serde hands fields over like this")]
+    pub(crate) fn serialize<S: Serializer>(
+        at: &Option<SystemTime>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        optional::serialize(&at.map(moment::since), to)
+    }
+
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(
+        from: D,
+    ) -> Result<Option<SystemTime>, D::Error> {
+        optional::deserialize(from)?.map(moment::after).transpose()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Values, runs and leaderships: what a task asks for that is no lock.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fencelock::port::Runtime;
 use fencelock::{Claim, Client, Code, Error, Job, Released, Swapped};
@@ -73,7 +73,8 @@ impl Place {
         if plan.named {
             // By the scheduler's own clock, which may be off.
             let now = Duration::from_micros(self.node.wall()).as_nanos() / plan.period.as_nanos();
-            job = job.at(plan.period * u32::try_from(now).unwrap_or(u32::MAX));
+            let since = plan.period * u32::try_from(now).unwrap_or(u32::MAX);
+            job = job.at(UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH));
         }
         job
     }
@@ -90,7 +91,8 @@ impl Place {
             }
             None | Some(Ok(Err(_))) => return,
         };
-        self.checker.begun(act.lock, run.instant(), run.token());
+        let instant = run.instant().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.checker.begun(act.lock, instant, run.token());
         let span = self.checker.holds(self.number, act.lock, act, &run);
         self.stay(&run, span, act).await;
         let released = match act.end {

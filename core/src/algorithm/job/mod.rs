@@ -14,7 +14,7 @@ mod schedule;
 mod skipped;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -123,6 +123,16 @@ enum Marked {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// So many µs after the beginning of 1970 (UTC). A number that is too large for this system's clock, which no clock wrote, counts as 1970.
+pub(crate) fn moment(micros: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_micros(micros)).unwrap_or(UNIX_EPOCH)
+}
+
+/// The µs since 1970 (UTC). A moment before that counts as its beginning.
+pub(crate) fn micros_of(moment: SystemTime) -> u64 {
+    micros(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 impl Unheard {

@@ -1,13 +1,13 @@
 //! The record of the last run, as a job's cell keeps it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::skipped::Skipped;
-use super::{Due, JobRequest, micros};
+use super::{Due, JobRequest, micros, moment};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::port::{CellKey, Look};
@@ -36,17 +36,17 @@ pub struct JobState {
     pub status: Status,
     /// Whether it is in progress but was not heard of for so long that it counts as dead.
     pub dead: bool,
-    /// Its scheduled instant, since 1970 (UTC).
-    #[serde(with = "crate::port::millis")]
-    pub instant: Duration,
+    /// Its scheduled instant.
+    #[serde(with = "crate::port::millis::moment")]
+    pub instant: SystemTime,
     /// Its fencing token.
     pub token: Token,
-    /// When it started, by the store's clock since 1970.
-    #[serde(with = "crate::port::millis")]
-    pub started: Duration,
+    /// When it started, by the store's clock.
+    #[serde(with = "crate::port::millis::moment")]
+    pub started: SystemTime,
     /// When it was last heard of, or ended. Of a run that has died only the start is known.
-    #[serde(with = "crate::port::millis")]
-    pub heard: Duration,
+    #[serde(with = "crate::port::millis::moment")]
+    pub heard: SystemTime,
     /// The information it gave about itself, as JSON.
     #[serde(with = "json_text")]
     pub info: Arc<str>,
@@ -171,7 +171,7 @@ impl Record {
     }
 
     fn skips(&self, reason: Reason, clock: u64, next: Option<u64>) -> Skipped {
-        Skipped { reason, next: next.map(Duration::from_micros), last: self.clone().state(clock) }
+        Skipped { reason, next: next.map(moment), last: self.clone().state(clock) }
     }
 
     pub(super) fn state(self, clock: u64) -> JobState {
@@ -181,10 +181,10 @@ impl Record {
         JobState {
             dead: self.status == Status::InProgress && self.left.is_none(),
             status: self.status,
-            instant: Duration::from_micros(self.instant),
+            instant: moment(self.instant),
             token: self.token,
-            started: Duration::from_micros(self.started.unwrap_or_default()),
-            heard: Duration::from_micros(heard),
+            started: moment(self.started.unwrap_or_default()),
+            heard: moment(heard),
             info: self.info.to_string().into(),
         }
     }

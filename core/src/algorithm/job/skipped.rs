@@ -1,7 +1,7 @@
 //! A start that starts nothing.
 
 use std::fmt;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +14,17 @@ use crate::reason::Reason;
 pub struct Skipped {
     /// The reason.
     pub reason: Reason,
-    /// The earliest time at which it is worth asking again, by the store's clock since 1970. While a run is in progress: when
+    /// The earliest time at which it is worth asking again, by the store's clock. While a run is in progress: when
     /// that run counts as dead, if it is not renewed. `None` if only the scheduler knows the next instant.
-    #[serde(with = "crate::port::millis::optional")]
-    pub next: Option<Duration>,
+    #[serde(with = "crate::port::millis::optional_moment")]
+    pub next: Option<SystemTime>,
     /// The last run, with its holder in `info`.
     pub last: JobState,
 }
 
 /// A moment for people.
-fn shown(at: Duration) -> impl fmt::Display {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + at)
+fn shown(at: SystemTime) -> impl fmt::Display {
+    humantime::format_rfc3339_seconds(at)
 }
 
 impl fmt::Display for Skipped {

@@ -1,6 +1,6 @@
 //! Versions and jobs on a real etcd.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fencelock::{Client, Code};
 use fencelock_tests::etcd::EtcdServer;
@@ -81,7 +81,7 @@ async fn a_start_is_few_requests() {
     let client = client(&server).await;
     // The first one opens the session and the lease of the cell.
     let job = |number: u64| {
-        client.job("often", Duration::from_millis(10)).at(Duration::from_secs(number))
+        client.job("often", Duration::from_millis(10)).at(UNIX_EPOCH + Duration::from_secs(number))
     };
     job(1).start().await.unwrap().expect("nobody ran it").succeed().await.check().unwrap();
     let began = Instant::now();
