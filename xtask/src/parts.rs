@@ -69,7 +69,7 @@ pub(crate) const LINT: &[Part] = &[
 
 #[rustfmt::skip]
 pub(crate) const PARTS: &[Part] = &[
-    first("build", 200, "the tests compile", &[], &[test!("--no-run --lib --bin fencelock --bin fencelock-demo --bin xtask \
+    first("build", 200, "the tests compile", &[], &[test!("--no-run --lib --bin fencelock --bin xtask \
         --test client --test forks --test log --test sim --test awaits --test cases --test program --test pages")]),
     first("unit", 20, "unit tests; the core over memory in virtual time; orders of threads", &[],
         &[test!("--lib --bin fencelock --bin xtask --test client --test forks --test log")]),
@@ -99,8 +99,9 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
     first("pages", 20, "blocks, links and tables of the README and the book; the examples", &[],
         &[test!("--no-run --test program"), test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
-    // As the rest is built: `cargo demo` itself builds the core once more, with memory and SQLite only.
-    first("demo", 10, "the demo: the verdict holds", &[], &["fencelock-demo"]),
+    // Of what the tests have built: `cargo demo` itself builds the core once more, with memory and SQLite only.
+    first("demo", 10, "the demo: the verdict holds", &[],
+        &["cargo build --profile=quick --workspace --bin fencelock-demo --test cases", "fencelock-demo"]),
     // From here on: `--full`.
     full("hunt", 400, "every deliberate breakage is caught", &[], &["worlds/breakages/hunt.sh"]),
     full("worlds", 600, "200,000 simulated worlds of locks, 100,000 each of cells and sessions; orders of threads", &[],
