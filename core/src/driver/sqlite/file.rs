@@ -105,6 +105,8 @@ pub(super) fn gone() -> Fault {
 fn is_ours(connection: &Connection) -> Result<bool, Fault> {
     const TABLES: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_schema)";
     const FOREIGN: &str = "the file is a database with tables of another program; locks need a file that only fencelock opens, since a long transaction in it would stop every lock, and SQLite drops its file locks when another library in this process closes the file; give another path, as `locks.db`";
+    // Before the id: another client may make a new file ours, in one commit, between these two looks.
+    let has_tables: bool = connection.query_row(TABLES, [], |row| row.get(0))?;
     let id = number(connection, "application_id")?;
     if id == APPLICATION {
         let layout = number(connection, "user_version")?;
@@ -115,7 +117,6 @@ fn is_ours(connection: &Connection) -> Result<bool, Fault> {
         }
         return Ok(true);
     }
-    let has_tables: bool = connection.query_row(TABLES, [], |row| row.get(0))?;
     if id != 0 || has_tables {
         return Err(Error::invalid("path", FOREIGN).into());
     }
