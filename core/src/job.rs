@@ -66,8 +66,8 @@ impl Job {
         Self { client, name, key, schedule, at: None, options, mistake }
     }
 
-    /// Names the run by this instant of the scheduler's own instead of the last one of the schedule by the store's clock. One that lies ahead of that clock by more than half a period, and a minute, is refused
-    /// (`invalid`).
+    /// Names the run by this instant of the scheduler's own, instead of the last one of the schedule by the store's clock. One
+    /// that lies ahead of that clock by more than half a period, and a minute, is refused (`invalid`).
     pub fn at(mut self, instant: SystemTime) -> Self {
         self.at = Some(instant);
         self

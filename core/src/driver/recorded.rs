@@ -120,7 +120,7 @@ impl<S: RecordStore> Recorded<S> {
             let channel = self.0.channel();
             let steps = rest.clone();
             let act = move |records: &mut [Loaded], now| apply(&steps, records, now, &channel);
-            // Hundreds may wait. Whoever frees the lock does not stand in line behind them.
+            // Hundreds may wait: a Free does not stand in line behind them.
             let waits =
                 |step: &Step| matches!(step.action, Action::Take(_) | Action::Refresh { .. });
             let yields = rest.iter().all(waits);

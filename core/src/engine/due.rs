@@ -15,7 +15,7 @@ use super::pending::Pending;
 use super::request::Request;
 use crate::port::{Instant, OwnerId};
 
-/// No ticket rests longer than this between two looks: a lost push costs no more.
+/// No ticket rests longer than this after an answer: where the store answers, a lost push costs no more.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(1);
 pub(super) const SHORTEST_REST: Duration = Duration::from_millis(2);
 /// A lease at least this long may wait its turn to be renewed.

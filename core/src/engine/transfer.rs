@@ -29,7 +29,7 @@ const CELL: &str = "fencelock:transfer:";
 /// How long to look for the outcome of a change of the cell that was not answered.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The content of the text. It shows itself nowhere: whoever has it can have the hold.
+/// The content of the text. It never appears in a log or an error: anybody with it can have the hold.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Transferred {

@@ -1,93 +1,78 @@
-//! Times as every language writes them: milliseconds, as a number.
+//! Times as every language writes them: milliseconds, as a number; of a moment those since 1970 (UTC).
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_f64(time.as_secs_f64() * 1000.0)
+/// A length of time, or a moment.
+pub(crate) trait Time: Copy {
+    fn since(self) -> Duration;
+    /// `None` if no clock shows it.
+    fn after(time: Duration) -> Option<Self>;
 }
 
-pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Duration, D::Error> {
+impl Time for Duration {
+    fn since(self) -> Duration {
+        self
+    }
+
+    fn after(time: Duration) -> Option<Self> {
+        Some(time)
+    }
+}
+
+impl Time for SystemTime {
+    fn since(self) -> Duration {
+        self.duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn after(time: Duration) -> Option<Self> {
+        UNIX_EPOCH.checked_add(time)
+    }
+}
+
+pub(crate) fn serialize<T: Time, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.since().as_secs_f64() * 1000.0)
+}
+
+pub(crate) fn deserialize<'a, T: Time, D: Deserializer<'a>>(from: D) -> Result<T, D::Error> {
     Ok(Millis::deserialize(from)?.0)
 }
 
-struct Millis(Duration);
+struct Millis<T>(T);
 
-impl Serialize for Millis {
+impl<T: Time> Serialize for Millis<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         serialize(&self.0, to)
     }
 }
 
-impl<'a> Deserialize<'a> for Millis {
+impl<'a, T: Time> Deserialize<'a> for Millis<T> {
     fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         let millis = f64::deserialize(from)?;
-        Duration::try_from_secs_f64(millis / 1000.0).map(Self).map_err(D::Error::custom)
+        let time = Duration::try_from_secs_f64(millis / 1000.0).map_err(D::Error::custom)?;
+        let time = T::after(time).ok_or_else(|| D::Error::custom("no clock shows this moment"))?;
+        Ok(Self(time))
     }
 }
 
 /// The same for a time that may be missing.
 pub(crate) mod optional {
-    use super::{Deserialize, Deserializer, Duration, Millis, Serialize, Serializer};
+    use super::{Deserialize, Deserializer, Millis, Serialize, Serializer, Time};
 
     #[expect(clippy::ref_option, reason = "serde hands fields over like this")]
-    pub(crate) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
+    pub(crate) fn serialize<T: Time, S: Serializer>(
+        time: &Option<T>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         time.map(Millis).serialize(to)
     }
 
-    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(
+    pub(crate) fn deserialize<'a, T: Time, D: Deserializer<'a>>(
         from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<Millis>::deserialize(from)?.map(|millis| millis.0))
-    }
-}
-
-/// The same for a moment: since 1970 (UTC).
-pub(crate) mod moment {
-    use std::time::{SystemTime, UNIX_EPOCH};
-
-    use super::{Deserializer, Duration, Error, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-        super::serialize(&since(*at), to)
-    }
-
-    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<SystemTime, D::Error> {
-        after(super::deserialize(from)?)
-    }
-
-    pub(super) fn since(at: SystemTime) -> Duration {
-        at.duration_since(UNIX_EPOCH).unwrap_or_default()
-    }
-
-    pub(super) fn after<E: Error>(time: Duration) -> Result<SystemTime, E> {
-        UNIX_EPOCH.checked_add(time).ok_or_else(|| E::custom("no clock shows this moment"))
-    }
-}
-
-/// The same for a moment that may be missing.
-pub(crate) mod optional_moment {
-    use std::time::SystemTime;
-
-    use super::{Deserializer, Serializer, moment, optional};
-
-    #[expect(clippy::ref_option, reason = "serde hands fields over like this")]
-    pub(crate) fn serialize<S: Serializer>(
-        at: &Option<SystemTime>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        optional::serialize(&at.map(moment::since), to)
-    }
-
-    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(
-        from: D,
-    ) -> Result<Option<SystemTime>, D::Error> {
-        optional::deserialize(from)?.map(moment::after).transpose()
+    ) -> Result<Option<T>, D::Error> {
+        Ok(Option::<Millis<T>>::deserialize(from)?.map(|millis| millis.0))
     }
 }
 

@@ -37,15 +37,15 @@ pub struct JobState {
     /// Whether it is in progress but was not heard of for so long that it counts as dead.
     pub dead: bool,
     /// Its scheduled instant.
-    #[serde(with = "crate::port::millis::moment")]
+    #[serde(with = "crate::port::millis")]
     pub instant: SystemTime,
     /// Its fencing token.
     pub token: Token,
     /// When it started, by the store's clock.
-    #[serde(with = "crate::port::millis::moment")]
+    #[serde(with = "crate::port::millis")]
     pub started: SystemTime,
     /// When it was last heard of, or ended. Of a run that has died only the start is known.
-    #[serde(with = "crate::port::millis::moment")]
+    #[serde(with = "crate::port::millis")]
     pub heard: SystemTime,
     /// The information it gave about itself, as JSON.
     #[serde(with = "json_text")]

@@ -16,7 +16,7 @@ pub struct Skipped {
     pub reason: Reason,
     /// The earliest time at which it is worth asking again, by the store's clock. While a run is in progress: when
     /// that run counts as dead, if it is not renewed. `None` if only the scheduler knows the next instant.
-    #[serde(with = "crate::port::millis::optional_moment")]
+    #[serde(with = "crate::port::millis::optional")]
     pub next: Option<SystemTime>,
     /// The last run, with its holder in `info`.
     pub last: JobState,

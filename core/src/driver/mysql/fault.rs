@@ -16,14 +16,9 @@ pub(super) type Number = (&'static [u16], Code, Next, &'static str);
 
 /// The errors on fencelock's own tables, and the general ones.
 const NUMBERS: &[Number] = &[
+    (&[1213], Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     (
-        &[1213, 3572],
-        Code::Unavailable,
-        Next::Again,
-        "other transactions were in the way for too long",
-    ),
-    (
-        &[1205],
+        &[1205, 3572],
         Code::Unavailable,
         Next::Again,
         "another transaction keeps the lock's row locked; look for it in information_schema.INNODB_TRX, and end it",

@@ -154,6 +154,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_that_another_client_makes_between_two_looks_is_ours() {
+        use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+
+        let folder = std::env::temp_dir().join(format!("fencelock-made-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("locks.db");
+        let mut connection = Connection::open(&path).unwrap();
+        let (mut id, mut tables, mut made) = (false, false, false);
+        let between = move |asked: AuthContext<'_>| {
+            id |= matches!(asked.action, AuthAction::Pragma { pragma_name: "application_id", .. });
+            tables |= matches!(asked.action, AuthAction::Read { .. });
+            // The second of the two looks is about to begin.
+            if id && tables && !std::mem::replace(&mut made, true) {
+                make_ours(&Connection::open(&path).unwrap()).ok().unwrap();
+            }
+            Authorization::Allow
+        };
+        connection.authorizer(Some(between)).unwrap();
+        assert!(matches!(is_ours(&connection), Ok(true)));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn u25_network_file_systems_are_known() {
         assert!(is_network(0x6969) && is_network(0xFF53_4D42));
         // ext4, tmpfs, overlayfs, btrfs, xfs, FUSE.
