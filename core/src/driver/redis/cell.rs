@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value};
 
-use super::request::millis;
+use super::steps::millis;
 use super::{
     fault::{self, Named},
     keys,
@@ -78,7 +78,7 @@ impl<'a> CellCall<'a> {
     /// The reply, unless the server refused the call.
     pub(super) fn accepted(&self, reply: Value, server: &impl Named) -> Result<Value, Failure> {
         let Value::ServerError(error) = &reply else { return Ok(reply) };
-        let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+        let text = fault::words(error);
         let error = if text.contains("WRONGTYPE") {
             let message = "what lies under the key of this value is none of fencelock's but somebody else's data; choose another name";
             Error::new(Code::Conflict, message).with("key", &*self.place)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, ServerError};
 
 use super::keys::record_key;
 use crate::driver::numbers::NO_TOKEN_LEFT;
@@ -112,6 +112,11 @@ const LUALESS: &[&str] = &[
     "disabled",
     "not implemented",
 ];
+
+/// An error reply in the server's words, its code first.
+pub(super) fn words(error: &ServerError) -> String {
+    format!("{} {}", error.code(), error.details().unwrap_or_default())
+}
 
 /// Says what an error reply means.
 pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) -> Error {

@@ -7,7 +7,7 @@ use redis::{Cmd, FromRedisValue, Value};
 use url::Url;
 
 use super::address::{Address, Topology};
-use super::link::Link;
+use super::connection::Link;
 use super::{fault, keys};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
@@ -105,7 +105,7 @@ impl RedisGate {
         let mut connection = live.connection.clone();
         let reply = self.link.answer(&live, connection.send_packed_command(command)).await?;
         if let Value::ServerError(error) = &reply {
-            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            let text = fault::words(error);
             let error = self.refusal(resource, &text);
             if fault::is_demotion(&error) {
                 self.link.demote(&live);

@@ -6,15 +6,15 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::{Arg, Cmd, Value};
 
 use super::cell::CellCall;
 use super::fault::{self, Named};
-use super::reply::{Reply, value, words};
-use super::request::{Request, fail, is_unknown_script};
-use super::scan::Scan;
+use super::keys::Scan;
+use super::replies::{is_unknown_script, notice};
 use super::scripts::{self, CELL, Clock, Script};
-use super::{DIALECTS, eviction, guarantees, notice};
+use super::steps::{Request, fail};
+use super::{DIALECTS, guarantees};
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
@@ -43,6 +43,21 @@ pub type Subscriber = Arc<dyn Fn(Heard) + Send + Sync>;
 /// Where a subscription is heard. It returns at once.
 #[cfg(target_arch = "wasm32")]
 pub type Subscriber = Arc<dyn Fn(Heard)>;
+
+/// The answer of a server to one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing is there.
+    Nil,
+    /// A whole number.
+    Int(i64),
+    /// A text, whatever Redis calls it.
+    Text(String),
+    /// Several.
+    List(Vec<Reply>),
+    /// The server's own words for what it did not do, its code first: `WRONGTYPE Operation against a key`.
+    Error(String),
+}
 
 /// A client of the host's that speaks to one Redis server, or to what acts as one.
 pub trait Transport: MaybeSend + MaybeSync + 'static {
@@ -137,10 +152,10 @@ impl HostStore {
             looks: Mutex::default(),
             clock: Clock::default(),
         };
-        let commands = scripts::load().into_iter().chain([eviction::memory()]).collect();
+        let commands = scripts::load().into_iter().chain([guarantees::memory()]).collect();
         let replies = shared.exchange(commands, options.connect_timeout).await;
         let mut replies = replies.map_err(|reason| fault::absent(&shared.server, &reason))?;
-        shared.warning = replies.pop().and_then(eviction::what_follows);
+        shared.warning = replies.pop().and_then(guarantees::eviction_warning);
         for reply in replies {
             reply.extract_error().map_err(|error| fault::scriptless(&shared.server, &error))?;
         }
@@ -270,12 +285,12 @@ impl Shared {
     }
 
     fn hear(&self, heard: &Heard) {
-        let told = match heard {
-            Heard::Message(message) => notice::parse(message.as_bytes()),
+        let parsed = match heard {
+            Heard::Message(message) => notice(message.as_bytes()),
             Heard::Gap => Some(Notice::Gap),
         };
-        if let (Some(sink), Some(told)) = (self.sink.get(), told) {
-            sink(told);
+        if let (Some(sink), Some(parsed)) = (self.sink.get(), parsed) {
+            sink(parsed);
         }
     }
 }
@@ -362,5 +377,28 @@ impl Shared {
 impl Drop for HostStore {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// A command as the host sends it.
+fn words(command: &Cmd) -> Vec<String> {
+    let word = |word| match word {
+        Arg::Simple(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    };
+    command.args_iter().map(word).collect()
+}
+
+/// A reply as if it had come over a connection of ours.
+fn value(reply: Reply) -> Value {
+    match reply {
+        Reply::Nil => Value::Nil,
+        Reply::Int(number) => Value::Int(number),
+        Reply::Text(text) => Value::BulkString(text.into_bytes()),
+        Reply::List(replies) => Value::Array(replies.into_iter().map(value).collect()),
+        Reply::Error(text) => {
+            let line = format!("-{}\r\n", text.replace(['\r', '\n'], " "));
+            redis::parse_redis_value(line.as_bytes()).unwrap_or_default()
+        }
     }
 }

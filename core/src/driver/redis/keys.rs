@@ -1,9 +1,11 @@
-//! The keys of locks, their side records, cells and gates. All keys of a lock lie in one hash slot.
+//! The keys of locks, their side records, cells and gates, and those of other libraries beside them. All keys of a lock lie in one hash slot.
 
 use once_cell::race::OnceBox;
 use std::borrow::Cow;
 
-use crate::port::{CellKey, Layout, LockKey};
+use redis::{Cmd, ParsingError, Value};
+
+use crate::port::{Action, CellKey, Kind, Layout, LockKey, Mode, Step, Take};
 
 /// How many slots a cluster has.
 pub(super) const SLOTS: usize = 16384;
@@ -146,6 +148,88 @@ fn find_tags() -> Vec<[u8; 4]> {
     tags
 }
 
+/// A key that Redisson puts beside the lock, in its slot.
+fn beside(key: &str, suffix: &str) -> String {
+    if key.contains('{') { format!("{key}:{suffix}") } else { format!("{{{key}}}:{suffix}") }
+}
+
+/// The key that a step needs besides the lock and its record. The server has to know it, or it would find out in the
+/// middle of the script that a slot is on its way elsewhere.
+pub(super) fn redisson_side_key(step: &Step) -> Option<String> {
+    if step.lock.layout() != Layout::Redisson {
+        return None;
+    }
+    match &step.action {
+        Action::Read => None,
+        _ if step.kind == Kind::Semaphore => Some(beside(step.lock.as_str(), "timeout")),
+        Action::Take(Take { mode: Mode::Read, .. }) => {
+            let suffix = format!("{}:0:rwlock_timeout:1", step.owner.hyphenated());
+            Some(beside(step.lock.as_str(), &suffix))
+        }
+        _ => None,
+    }
+}
+
+/// Whether Redisson's keys of this lock lie in different slots: a brace that stands alone changes what is hashed.
+#[cfg(feature = "redis")]
+pub(super) fn lies_apart(lock: &LockKey) -> bool {
+    let key = lock.as_str();
+    lock.layout() == Layout::Redisson && slot_of(&beside(key, "")) != slot_of(key)
+}
+
+/// Whom to wake when a lock becomes free: an element of this list, and a message to this channel; either may be empty.
+pub(super) struct Wake {
+    pub(super) list: String,
+    pub(super) channel: String,
+}
+
+/// The signals for waiters of other libraries, by the dialect's prefix; without a prefix there is nobody to signal.
+pub(super) fn wake_of(lock: &LockKey) -> Option<Wake> {
+    let (prefix, name) = lock.split();
+    // Of every lock `lock:<name>` python-redis-lock's waiters pop the list `lock-signal:<name>`.
+    let list = if prefix == "lock:" { format!("lock-signal:{name}") } else { String::new() };
+    // Of the locks `<registry>:<path>` Spring's waiters listen to `<registry>-channel:*`.
+    let channel = match prefix.strip_suffix(':') {
+        Some(registry) if !registry.is_empty() => format!("{registry}-channel:{}", lock.as_str()),
+        _ => String::new(),
+    };
+    (!list.is_empty() || !channel.is_empty()).then_some(Wake { list, channel })
+}
+
+/// How many keys one `SCAN` looks at.
+const COUNT: u32 = 1000;
+
+/// A look at all keys, a part at a time.
+pub(super) struct Scan<'a> {
+    prefix: &'a str,
+    /// Where to go on; none: it was all.
+    cursor: Option<String>,
+}
+
+impl<'a> Scan<'a> {
+    /// For the locks whose key begins like this.
+    pub(super) fn of(prefix: &'a str) -> Self {
+        Self { prefix, cursor: Some("0".to_owned()) }
+    }
+
+    /// The next command to send, if the scan is not at its end.
+    pub(super) fn next(&self) -> Option<Cmd> {
+        let cursor = self.cursor.as_ref()?;
+        let mut command = redis::cmd("SCAN");
+        command.arg(cursor).arg("MATCH").arg(pattern(self.prefix)).arg("COUNT").arg(COUNT);
+        Some(command)
+    }
+
+    /// The locks in what came back, perhaps some of them again.
+    pub(super) fn take_in(&mut self, reply: Value) -> Result<Vec<LockKey>, ParsingError> {
+        let (next, keys): (String, Vec<Vec<u8>>) = redis::from_redis_value(reply)?;
+        self.cursor = (next != "0").then_some(next);
+        let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
+        let locks = records.filter_map(lock_of_record);
+        Ok(locks.filter(|lock| lock.as_str().starts_with(self.prefix)).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,5 +263,18 @@ mod tests {
         {
             assert_eq!(lock_of_record(key), None, "{key}");
         }
+    }
+
+    #[test]
+    fn only_a_prefix_tells_of_neighbours() {
+        let wakes = |lock: &LockKey| wake_of(lock).map(|wake| (wake.list, wake.channel));
+        assert_eq!(wakes(&LockKey::new("lock:a")), None);
+        assert_eq!(wakes(&LockKey::plain("", "lock:a")), None);
+        assert_eq!(wakes(&LockKey::plain(":", "a")), None);
+        assert_eq!(wakes(&LockKey::plain("locks/", "a")), None);
+        let spring = (String::new(), "shop-channel:shop:a".to_owned());
+        assert_eq!(wakes(&LockKey::plain("shop:", "a")), Some(spring));
+        let python = ("lock-signal:a".to_owned(), "lock-channel:lock:a".to_owned());
+        assert_eq!(wakes(&LockKey::plain("lock:", "a")), Some(python));
     }
 }

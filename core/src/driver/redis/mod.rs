@@ -24,57 +24,38 @@
 //! first write is one that a server which takes none refuses. While memory is short, locks are released, handed over
 //! and renewed, but neither taken nor queued for.
 
-// What is said.
 mod cell;
-mod code;
-mod eviction;
 mod fault;
-mod foreign_wake;
 mod guarantees;
 mod keys;
-mod notice;
-mod outcome;
-mod redisson;
-mod request;
-mod scan;
+mod replies;
 mod scripts;
+mod steps;
 
 // Over connections of our own.
-#[cfg(feature = "redis")]
-mod ack_connection;
 #[cfg(feature = "redis")]
 mod address;
 #[cfg(feature = "redis")]
 mod cluster;
 #[cfg(feature = "redis")]
-mod data_age;
+mod connection;
 #[cfg(feature = "redis")]
 mod gate;
-#[cfg(feature = "redis")]
-mod link;
 #[cfg(feature = "redis")]
 mod node;
 #[cfg(feature = "redis")]
 mod sentinel;
 #[cfg(feature = "redis")]
-mod server_info;
-#[cfg(feature = "redis")]
 mod store;
-#[cfg(feature = "redis")]
-mod wire;
 
 // Over a client of the host's.
 #[cfg(feature = "host")]
 mod host;
-#[cfg(feature = "host")]
-mod reply;
 
 #[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
 #[cfg(feature = "host")]
-pub use self::host::{Heard, HostStore, Subscriber, Transport};
-#[cfg(feature = "host")]
-pub use self::reply::Reply;
+pub use self::host::{Heard, HostStore, Reply, Subscriber, Transport};
 #[cfg(feature = "redis")]
 pub use self::store::RedisStore;
 

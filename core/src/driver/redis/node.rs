@@ -1,21 +1,20 @@
 //! One server, over one connection: what is sent there, and what comes back.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use redis::{Cmd, Pipeline, Value};
 
 use super::cell::CellCall;
-use super::data_age::{self, DataAge};
+use super::connection::{Link, Live};
 use super::fault;
-use super::keys;
-use super::link::{Link, Live};
-use super::outcome::UNBORN;
-use super::request::{Request, fail, is_unknown_script};
-use super::scan::Scan;
+use super::keys::{self, BIRTH, Scan};
+use super::replies::{UNBORN, is_unknown_script};
 use super::scripts::{BORN, CELL, Clock, Script};
+use super::steps::{self, Request, fail};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step, Take};
+use crate::runtime::sync::Mutex;
 
 /// A server that carries steps out.
 pub(super) struct Node {
@@ -222,7 +221,7 @@ impl Node {
     /// Delivers notices from now on. A node of a quorum that comes back is met at once, not when its vote is wanted.
     pub(super) async fn listen(self: &Arc<Self>, sink: NoticeSink) -> Result<()> {
         let node = Arc::downgrade(self);
-        let told = move |notice| {
+        let deliver = move |notice| {
             if let (Notice::Gap, Some(node)) = (&notice, node.upgrade())
                 && node.data_age.votes()
             {
@@ -232,11 +231,11 @@ impl Node {
             }
             sink(notice);
         };
-        self.link.listen(Arc::new(told)).await
+        self.link.listen(Arc::new(deliver)).await
     }
 
     async fn check_data_age(&self, live: &Arc<Live>) -> Result<String> {
-        let command = data_age::command(&self.clock.text(BORN));
+        let command = data_age_command(&self.clock.text(BORN));
         let reply = self.send(live, vec![command]).await?.pop().unwrap_or_default();
         let refused = |error| fault::unreachable(&self.link.address, &error);
         let run = redis::from_redis_value(reply.extract_error().map_err(refused)?)
@@ -292,4 +291,39 @@ impl Node {
 fn may_grant(action: &Action) -> bool {
     let ends = matches!(action, Action::Free { .. } | Action::Break | Action::Leave { .. });
     !(action.only_looks() || ends)
+}
+
+/// The call that maintains the mark. A mark without the server's run would come back with an old snapshot, and the locks taken since would
+/// not.
+fn data_age_command(text: &str) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(text).arg(1).arg(BIRTH);
+    command
+}
+
+/// Over which connection the mark was seen to, if it ever was. A server that restarts breaks it.
+#[derive(Default)]
+struct DataAge(Mutex<Option<Weak<Live>>>);
+
+impl DataAge {
+    /// Whether it has to be seen to before these steps go out.
+    fn is_due(&self, batch: &[Step], live: &Arc<Live>) -> bool {
+        let seen = || self.0.lock().as_ref().map(Weak::as_ptr);
+        batch.iter().any(steps::votes) && seen() != Some(Arc::as_ptr(live))
+    }
+
+    /// Whether the server is a node of a quorum.
+    fn votes(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    /// It was seen to.
+    fn done(&self, live: &Arc<Live>) {
+        *self.0.lock() = Some(Arc::downgrade(live));
+    }
+
+    /// A server did not find its mark.
+    fn gone(&self) {
+        *self.0.lock() = Some(Weak::new());
+    }
 }

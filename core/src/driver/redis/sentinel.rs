@@ -10,8 +10,8 @@ use redis::aio::{MultiplexedConnection, PubSubStream};
 use redis::{AsyncConnectionConfig, Pipeline, ProtocolVersion, RedisConnectionInfo, Value};
 
 use super::address::{Address, Host};
+use super::connection::wire::{self, AbortOnDrop, Trouble};
 use super::fault;
-use super::wire::{self, AbortOnDrop, Trouble};
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
 use crate::port::backoff::Backoff;
@@ -69,8 +69,10 @@ pub(super) async fn switched(
 ) {
     let mut backoff = Backoff::new();
     loop {
-        let told = sentinels.iter().map(|sentinel| told(address, sentinel, name, place, runtime));
-        told.collect::<FuturesUnordered<_>>().next().await;
+        let waits = sentinels
+            .iter()
+            .map(|sentinel| hears_of_switch(address, sentinel, name, place, runtime));
+        waits.collect::<FuturesUnordered<_>>().next().await;
         let now = master(address, sentinels, name, LISTEN_AGAIN, runtime).await;
         if now.is_ok_and(|now| now != *place) {
             return;
@@ -81,7 +83,7 @@ pub(super) async fn switched(
 }
 
 /// Completes when one sentinel tells of another master than the one at `place`.
-async fn told(
+async fn hears_of_switch(
     address: &Address,
     sentinel: &Host,
     name: &str,
@@ -184,7 +186,7 @@ async fn ask(
         .with("master", name)
         .with("server", sentinel.to_string())),
         Value::ServerError(error) => {
-            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            let text = fault::words(&error);
             Err(fault::refusal(address, &text, None))
         }
         place => {

@@ -10,16 +10,14 @@ use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
 
-use super::Cluster;
-use super::map::redirection;
+use super::{Cluster, redirection};
 use crate::driver::redis::address::Host;
 use crate::driver::redis::cell::CellCall;
+use crate::driver::redis::connection::Live;
 use crate::driver::redis::fault;
-use crate::driver::redis::keys::slot_of;
-use crate::driver::redis::link::Live;
+use crate::driver::redis::keys::{lies_apart, slot_of};
 use crate::driver::redis::node::{Node, Replies};
-use crate::driver::redis::redisson;
-use crate::driver::redis::request::Request;
+use crate::driver::redis::steps::Request;
 use crate::error::{Code, Error, Result};
 use crate::port::{Answer, Failure, Step};
 
@@ -68,7 +66,7 @@ impl Cluster {
         }
         let apart = |step: &Step| {
             let refused = || fault::refusal(&self.address, "CROSSSLOT", Some(&step.lock));
-            redisson::lies_apart(&step.lock).then(|| Err(Failure::refused(refused())))
+            lies_apart(&step.lock).then(|| Err(Failure::refused(refused())))
         };
         let mut answers: Vec<Option<Answer>> = batch.iter().map(apart).collect();
         for _ in 0..=REDIRECTIONS {
@@ -278,7 +276,7 @@ fn is_down(reply: &Value) -> bool {
 
 fn cut(batch: &[Step], all: bool) -> Vec<Part> {
     let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
-    let whole = |(_, step): &(usize, &Step)| !redisson::lies_apart(&step.lock);
+    let whole = |(_, step): &(usize, &Step)| !lies_apart(&step.lock);
     for (place, step) in batch.iter().enumerate().filter(whole) {
         let slot = slot_of(step.lock.as_str());
         let new = || Part { slot, places: Vec::new(), steps: Vec::new(), all };

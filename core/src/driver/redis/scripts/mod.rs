@@ -109,21 +109,6 @@ const SCRIPTS: [(Script, &str); 26] = [
     ),
 ];
 
-/// The meanings of the first word of a reply.
-pub(super) mod word {
-    pub(crate) const FAILED: i64 = 0;
-    pub(crate) const GRANTED: i64 = 1;
-    pub(crate) const QUEUED: i64 = 2;
-    pub(crate) const HELD: i64 = 3;
-    pub(crate) const FREED: i64 = 4;
-    pub(crate) const GONE: i64 = 5;
-    pub(crate) const CONFLICT: i64 = 6;
-    pub(crate) const UNBORN: i64 = 7;
-    pub(crate) const RECOVERING: i64 = 8;
-    /// No word is higher; tokens are.
-    pub(crate) const LAST: i64 = RECOVERING;
-}
-
 impl Script {
     /// The script that does this for a lock. A plain dialect differs from our own layout in its keys only, and there one script serves
     /// readers, writers and permits.
@@ -232,7 +217,7 @@ pub(super) fn set_clock(now: u64) -> Cmd {
 mod tests {
     use std::time::Duration;
 
-    use crate::driver::redis::request::ENTRY_SIZE;
+    use crate::driver::redis::steps::ENTRY_SIZE;
     use crate::fence::Token;
     use crate::port::limits;
 

@@ -8,8 +8,8 @@ use futures_channel::oneshot;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, Value};
 
-use super::fault;
-use super::link::{Link, Live};
+use super::{Link, Live};
+use crate::driver::redis::fault;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
 use crate::runtime::sync::Mutex;
@@ -18,7 +18,7 @@ use crate::runtime::sync::Mutex;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The second connection to one server. What comes while a `WAIT` is under way goes out together behind it.
-pub(super) struct AckConnection {
+pub(in crate::driver::redis) struct AckConnection {
     connection: MultiplexedConnection,
     state: Mutex<AckQueue>,
 }
@@ -38,18 +38,18 @@ struct Batch {
 }
 
 /// The replies, and why they count for nothing if too few replicas have acknowledged.
-pub(super) struct Acked {
-    pub(super) values: Vec<Value>,
-    pub(super) lack: Option<Error>,
+pub(in crate::driver::redis) struct Acked {
+    pub(in crate::driver::redis) values: Vec<Value>,
+    pub(in crate::driver::redis) lack: Option<Error>,
 }
 
 impl AckConnection {
-    pub(super) fn new(connection: MultiplexedConnection) -> Self {
+    pub(in crate::driver::redis) fn new(connection: MultiplexedConnection) -> Self {
         Self { connection, state: Mutex::default() }
     }
 
     /// Sends commands, and answers when enough replicas have what they wrote, or have not said so in time.
-    pub(super) async fn send(
+    pub(in crate::driver::redis) async fn send(
         self: &Arc<Self>,
         link: &Arc<Link>,
         live: &Arc<Live>,
@@ -129,7 +129,7 @@ impl AckConnection {
 fn lack(link: &Link, words: &[Value]) -> Option<Error> {
     let refused = |word: &Value| match word {
         Value::ServerError(error) => {
-            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            let text = fault::words(error);
             Some(fault::refusal(&link.address, &text, None))
         }
         _ => None,

@@ -1,21 +1,23 @@
 //! One attempt to connect: find the server, shake hands, look at what it is, load the scripts, subscribe.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use futures_util::stream::StreamExt;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, Value};
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
 
+use super::acks::AckConnection;
+use super::wire::{self, AbortOnDrop, Trouble};
 use super::{Link, Live};
-use crate::driver::redis::ack_connection::AckConnection;
-use crate::driver::redis::address::{Host, Topology};
-use crate::driver::redis::fault;
+use crate::driver::redis::address::{Address, Host, Topology};
+use crate::driver::redis::fault::{self, NO_CLUSTER};
+use crate::driver::redis::guarantees;
 use crate::driver::redis::sentinel;
-use crate::driver::redis::server_info::ServerInfo;
-use crate::driver::redis::wire::{self, AbortOnDrop, Trouble};
+
 use crate::driver::within::within;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::runtime::sync::Mutex;
 
 /// Requests on their way to the socket before the next one has to wait for its turn.
@@ -176,5 +178,54 @@ fn receive(link: &Weak<Link>, broken: &Arc<AtomicBool>, push: &PushInfo) {
             }
         }
         _ => {}
+    }
+}
+
+/// The information that a server gives about itself. A server that gives none is accepted as it is.
+#[derive(Debug, Default)]
+struct ServerInfo {
+    /// `standalone`, `cluster` or `sentinel`.
+    mode: String,
+    replica: bool,
+    /// The warning that its settings break a guarantee, if they do.
+    warning: Option<&'static str>,
+}
+
+impl ServerInfo {
+    /// Asks, in one round trip: `HELLO` alone changes nothing, and is granted to everybody.
+    async fn of(connection: &mut MultiplexedConnection) -> Result<Self, RedisError> {
+        let mut questions = redis::pipe();
+        questions.cmd("HELLO").add_command(guarantees::memory());
+        let mut replies = connection.send_packed_commands(&questions, 0, 2).await?;
+        let warning = replies.pop().and_then(guarantees::eviction_warning);
+        let hello = replies.pop().unwrap_or(Value::Nil);
+        let Ok(words) = redis::from_redis_value::<BTreeMap<String, Value>>(hello) else {
+            return Ok(Self { warning, ..Self::default() });
+        };
+        let word = |name| match words.get(name) {
+            Some(Value::BulkString(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            Some(Value::SimpleString(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let replica = matches!(&*word("role"), "replica" | "slave");
+        Ok(Self { mode: word("mode"), replica, warning })
+    }
+
+    /// Whether this is the kind of server that was looked for. `master`: only that will do.
+    fn check(&self, address: &Address, master: bool) -> Result<()> {
+        let wrong = |message| {
+            Err(Error::new(Code::Unsupported, message).with("server", address.to_string()))
+        };
+        match (&address.topology, &*self.mode) {
+            (Topology::Single(_), "cluster") => wrong(
+                "the server is a node of a cluster; write `redis+cluster://`, with this node and others",
+            ),
+            (Topology::Node(_), "standalone") => wrong(NO_CLUSTER),
+            (_, "sentinel") => wrong(
+                "the server is a sentinel; write `redis+sentinel://`, the sentinels, and the master's name as the path",
+            ),
+            _ if master && self.replica => Err(fault::refusal(address, "READONLY", None)),
+            _ => Ok(()),
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The one connection of a client: made, watched, made again.
 
-mod cancelled;
+mod acks;
 mod handshake;
+pub(super) mod wire;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,17 +15,16 @@ use futures_util::future::{Either, select};
 use redis::aio::MultiplexedConnection;
 use redis::{ProtocolVersion, RedisError};
 
-use self::cancelled::Cancelled;
-use super::ack_connection::AckConnection;
+use self::acks::AckConnection;
+use self::wire::AbortOnDrop;
 use super::address::{Address, Host, Topology};
 use super::fault;
-use super::notice;
-use super::wire::AbortOnDrop;
+use super::replies::notice;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
-use crate::port::{Notice, NoticeSink, RuntimeHandle};
+use crate::port::{Action, Notice, NoticeSink, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
 
 /// The longest pause between two attempts to connect where another server takes over.
@@ -208,7 +209,7 @@ impl Link {
 
     /// A message has come. Where replicas have to acknowledge, a grant is but an invitation to ask.
     fn tell(&self, message: &[u8]) {
-        let (Some(notice), Some(sink)) = (notice::parse(message), self.sink.get()) else { return };
+        let (Some(notice), Some(sink)) = (notice(message), self.sink.get()) else { return };
         sink(match notice {
             Notice::Granted { owner, .. } if self.acks > 0 => Notice::Open { owner },
             notice => notice,
@@ -290,5 +291,58 @@ impl Link {
             sink(Notice::Gap);
         }
         up.then_some(())
+    }
+}
+
+/// Attempts whose Take was sent over one connection, and whose answer nobody waits for any more: a step that takes one of them back over the
+/// same connection arrives after its Take, so it needs no tombstone.
+#[derive(Default)]
+pub(super) struct Cancelled(Mutex<BTreeSet<OwnerId>>);
+
+/// Somebody waits for the answers to a batch, until this is dropped.
+pub(super) struct Awaited<'a> {
+    cancelled: &'a Cancelled,
+    batch: &'a [Step],
+    answered: bool,
+}
+
+impl Cancelled {
+    /// A batch is about to be sent over this connection, and never again: what is dropped before it was sent will not be.
+    pub(super) fn awaits<'a>(&'a self, batch: &'a [Step]) -> Awaited<'a> {
+        Awaited { cancelled: self, batch, answered: false }
+    }
+
+    /// The batch as it is to be sent instead, if it takes such attempts back.
+    pub(super) fn behind(&self, batch: &[Step]) -> Option<Vec<Step>> {
+        let buries = |step: &Step| matches!(step.action, Action::Leave { tombstone: Some(_) });
+        if !batch.iter().any(buries) {
+            return None;
+        }
+        let mut cancelled = self.0.lock();
+        let behind = |step: &Step| {
+            let mut step = step.clone();
+            if buries(&step) && cancelled.remove(&step.owner) {
+                step.action = Action::Leave { tombstone: None };
+            }
+            step
+        };
+        Some(batch.iter().map(behind).collect())
+    }
+}
+
+impl Awaited<'_> {
+    /// It is known what became of each step.
+    pub(super) fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        let takes = |step: &&Step| matches!(step.action, Action::Take(_));
+        if !self.answered && self.batch.iter().any(|step| takes(&step)) {
+            let owners = self.batch.iter().filter(takes).map(|step| step.owner);
+            self.cancelled.0.lock().extend(owners);
+        }
     }
 }

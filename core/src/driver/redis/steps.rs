@@ -1,19 +1,14 @@
-//! Steps as commands, and the server's replies as answers.
+//! Steps as commands.
 
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::Cmd;
 
-use super::code;
-use super::fault::{self, Named};
-use super::foreign_wake;
-use super::keys::{BIRTH, holder_key, write_record_key};
-use super::outcome::{outcome, state};
-use super::redisson;
-use super::scripts::{Call, Script, word};
+use super::keys::{BIRTH, holder_key, redisson_side_key, wake_of, write_record_key};
+use super::replies::{code_of_kind, code_of_mode};
+use super::scripts::{Call, Script};
 use crate::error::{Code, Error};
-use crate::fence::Token;
-use crate::port::{Action, Answer, Failure, Kind, Layout, LockKey, Outcome, Step, Take};
+use crate::port::{Action, Answer, Failure, Kind, Layout, Step, Take};
 
 /// The most locks of one script, so that no script keeps the server for long.
 const GROUP: usize = 600;
@@ -83,8 +78,8 @@ impl<'a> Request<'a> {
         let (words, bytes) = if renews { (2, 192) } else { (12, 512) };
         let mut command = Cmd::with_capacity(4 + words * count, script.len() + bytes * count);
         let locks = if self.passes() { &self.steps[1..] } else { self.steps };
-        let birth = locks.iter().any(votes).then(|| BIRTH.to_owned());
-        let more: Vec<_> = locks.iter().filter_map(redisson::side_key).chain(birth).collect();
+        let mark = locks.iter().any(votes).then(|| BIRTH.to_owned());
+        let more: Vec<_> = locks.iter().filter_map(redisson_side_key).chain(mark).collect();
         command.arg(verb).arg(script).arg(2 * locks.len() + more.len());
         let mut record = String::new();
         for Step { lock, .. } in locks {
@@ -103,67 +98,12 @@ impl<'a> Request<'a> {
         }
         match locks.first() {
             Some(Step { kind, action, .. }) if *kind != Kind::Mutex && !action.only_looks() => {
-                command.arg(code::of_kind(*kind));
+                command.arg(code_of_kind(*kind));
             }
             _ => {}
         }
         command
     }
-
-    /// Appends the answer that the reply gives to each step.
-    pub(super) fn answers(&self, reply: Value, address: &impl Named, answers: &mut Vec<Answer>) {
-        match (reply, self.steps) {
-            (Value::ServerError(error), steps) => {
-                let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-                let failed = |step: &Step| Err(fault::failed_step(address, &text, &step.lock));
-                answers.extend(steps.iter().map(failed));
-            }
-            (reply, [step]) if !matches!(self.script.call(), Call::Renew | Call::All) => {
-                answers.push(answer(step, &reply, address));
-            }
-            // The plain case is answered by the token alone.
-            (token @ Value::Int(_), [_, take]) => {
-                answers.extend([Ok(Outcome::Freed), answer(take, &token, address)]);
-            }
-            (Value::Array(replies), steps) => {
-                let replies = replies.iter().map(Some).chain(std::iter::repeat(None));
-                let answer = |(step, reply): (&Step, Option<&Value>)| {
-                    reply.map_or_else(|| Err(garbled(&step.lock)), |it| answer(step, it, address))
-                };
-                answers.extend(steps.iter().zip(replies).map(answer));
-            }
-            (_, steps) => answers.extend(steps.iter().map(|step| Err(garbled(&step.lock)))),
-        }
-    }
-}
-
-/// The part of a reply that answers one step.
-fn answer(step: &Step, reply: &Value, address: &impl Named) -> Answer {
-    let outcome = match (reply, &step.action) {
-        // The token alone, if all is as it was asked for.
-        (Value::Int(number), action) if *number > word::LAST => {
-            let granted =
-                |left, drawn| Outcome::Granted { token: Token::new(*number as u64), left, drawn };
-            match action {
-                Action::Take(take) => Some(granted(take.ttl, take.block.max(1))),
-                Action::Refresh { ttl } | Action::Renew { ttl } => {
-                    Some(granted(Duration::from_millis(millis(*ttl)), 1))
-                }
-                _ => None,
-            }
-        }
-        (number @ Value::Int(_), _) => outcome(std::slice::from_ref(number)),
-        (Value::Array(words), Action::Read) => state(words),
-        (Value::Array(words), _) => match &words[..] {
-            [Value::Int(word::FAILED), Value::BulkString(text), ..] => {
-                let text = String::from_utf8_lossy(text);
-                return Err(fault::failed_step(address, &text, &step.lock));
-            }
-            words => outcome(words),
-        },
-        _ => None,
-    };
-    outcome.ok_or_else(|| garbled(&step.lock))
 }
 
 /// One failure for all.
@@ -171,12 +111,7 @@ pub(super) fn fail(steps: &[Step], failure: &Failure) -> Vec<Answer> {
     steps.iter().map(|_| Err(failure.clone())).collect()
 }
 
-/// Whether the server does not know the script: then it certainly did not run.
-pub(super) fn is_unknown_script(reply: &Value) -> bool {
-    matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
-}
-
-fn votes(step: &Step) -> bool {
+pub(super) fn votes(step: &Step) -> bool {
     matches!(step.action, Action::Take(Take { vote: Some(_), .. }))
 }
 
@@ -237,7 +172,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, frees: Option<&Step>, channel
         // Those of a renewal batch are written together.
         Action::Refresh { .. } | Action::Renew { .. } | Action::Read => return,
     };
-    match foreign_wake::wake(&step.lock) {
+    match wake_of(&step.lock) {
         Some(wake) => {
             command.arg(wake.list).arg(wake.channel);
         }
@@ -255,7 +190,7 @@ fn write_take(command: &mut Cmd, kind: Kind, take: &Take, frees: Option<&Step>, 
         let open = matches!(action, Action::Free { open: true });
         command.arg(owner.encode(&mut [0; 32])).arg(u8::from(open));
     } else if kind != Kind::Mutex {
-        command.arg(code::of_mode(take.mode)).arg(take.limit).arg(take.permits);
+        command.arg(code_of_mode(take.mode)).arg(take.limit).arg(take.permits);
     } else if take.vote.is_some() {
         command.arg("").arg("").arg("");
     }
@@ -273,16 +208,11 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX >> 11).max(1)
 }
 
-/// A reply that no script of ours gives: what was done is not known.
-fn garbled(lock: &LockKey) -> Failure {
-    let error = Error::internal("the server answered a script in a form fencelock does not know");
-    Failure::unknown(error.with("key", lock.as_str()))
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::port::{Mode, OwnerId, Vote};
+    use crate::fence::Token;
+    use crate::port::{LockKey, Mode, OwnerId, Vote};
 
     fn take() -> Take {
         Take {
@@ -343,7 +273,7 @@ mod tests {
         Step { lock: lock.clone(), owner, kind: Kind::Mutex, action: Action::Read }
     }
 
-    fn renewals(count: usize) -> Vec<Step> {
+    pub(in super::super) fn renewals(count: usize) -> Vec<Step> {
         let owner = OwnerId::parse(&"1".repeat(32)).expect("32 digits");
         let (lock, kind) = (LockKey::new("orders"), Kind::Mutex);
         let step = |at: usize| {
@@ -363,46 +293,5 @@ mod tests {
             format!("{owner}000000000000000002{owner}100000000000000003{owner}000000000000000005");
         assert_eq!(expected.len(), 3 * ENTRY_SIZE);
         assert_eq!(command.args_iter().last(), Some(redis::Arg::Simple(expected.as_bytes())));
-    }
-
-    #[test]
-    fn tokens_stand_for_those_who_hold_and_words_for_the_others() {
-        let words = |words: &[Value]| Value::Array(words.to_vec());
-        let failed = Value::BulkString(b"WRONGTYPE".to_vec());
-        let reply = Value::Array(vec![
-            Value::Int(70),
-            Value::Int(word::GONE),
-            words(&[Value::Int(word::FAILED), failed]),
-            words(&[Value::Int(word::GRANTED), Value::Int(9_007_199_254_740_991), Value::Int(6)]),
-        ]);
-        let steps = renewals(5);
-        let mut answers = Vec::new();
-        Request::plan(&steps)[0].answers(reply, &Here, &mut answers);
-        let held = |token, millis| Outcome::Granted {
-            token: Token::new(token),
-            left: Duration::from_millis(millis),
-            drawn: 1,
-        };
-        assert!(matches!(&answers[0], Ok(outcome) if *outcome == held(70, 2)));
-        assert!(matches!(&answers[1], Ok(Outcome::Gone)));
-        assert!(matches!(&answers[2], Err(failure) if failure.error.code() == Code::Conflict));
-        let last = held(9_007_199_254_740_991, 6);
-        assert!(matches!(&answers[3], Ok(outcome) if *outcome == last));
-        // Nothing was said of it.
-        assert!(matches!(&answers[4], Err(failure) if failure.error.code() == Code::Internal));
-    }
-
-    struct Here;
-
-    impl std::fmt::Display for Here {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("here")
-        }
-    }
-
-    impl Named for Here {
-        fn scrub(&self, text: &str) -> String {
-            text.to_owned()
-        }
     }
 }

@@ -12,9 +12,9 @@ use redis::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::address::{Address, Host};
-use super::fault;
-use super::scripts;
+use crate::driver::redis::address::{Address, Host};
+use crate::driver::redis::fault;
+use crate::driver::redis::scripts;
 use crate::driver::tcp;
 use crate::driver::tls::Tls;
 use crate::driver::within::within;
@@ -25,7 +25,7 @@ use crate::port::RuntimeHandle;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Why there is no connection.
-pub(super) enum Trouble {
+pub(in crate::driver::redis) enum Trouble {
     /// The crate's reason, which may quote the server.
     Redis(RedisError),
     Ours(Error),
@@ -39,7 +39,7 @@ impl From<RedisError> for Trouble {
 
 impl Trouble {
     /// Whether the server, or what stands before it, speaks only the older protocol.
-    pub(super) fn lacks_resp3(&self) -> bool {
+    pub(in crate::driver::redis) fn lacks_resp3(&self) -> bool {
         let Self::Redis(error) = self else { return false };
         let unknown = |detail: &str| detail.to_lowercase().starts_with("unknown command");
         error.kind() == ErrorKind::RESP3NotSupported
@@ -47,7 +47,7 @@ impl Trouble {
             || error.code() == Some("ERR") && error.detail().is_some_and(unknown)
     }
 
-    pub(super) fn into_error(self, address: &Address) -> Error {
+    pub(in crate::driver::redis) fn into_error(self, address: &Address) -> Error {
         match self {
             Self::Redis(error) => fault::unreachable(address, &error),
             Self::Ours(error) => error,
@@ -56,11 +56,11 @@ impl Trouble {
 }
 
 /// A task that ends with this value.
-pub(super) struct AbortOnDrop(AbortHandle);
+pub(in crate::driver::redis) struct AbortOnDrop(AbortHandle);
 
 impl AbortOnDrop {
     /// Starts a task.
-    pub(super) fn tie(
+    pub(in crate::driver::redis) fn tie(
         runtime: &RuntimeHandle,
         task: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
@@ -81,7 +81,7 @@ impl Drop for AbortOnDrop {
 
 /// Connects, with the handshake. The task, if there is one, holds the connection's task: whoever lets go of it ends what is under
 /// way at once. One server in the clear has none: there is nowhere else to go, and its task is the crate's own.
-pub(super) async fn connect(
+pub(in crate::driver::redis) async fn connect(
     address: &Address,
     host: &Host,
     settings: RedisConnectionInfo,
@@ -126,7 +126,9 @@ async fn last_words(address: &Address, host: &Host, runtime: &RuntimeHandle) -> 
 }
 
 /// Makes the first scripts known to the server.
-pub(super) async fn load(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
+pub(in crate::driver::redis) async fn load(
+    connection: &mut MultiplexedConnection,
+) -> Result<(), RedisError> {
     let commands = scripts::load();
     let count = commands.len();
     let mut pipeline = Pipeline::with_capacity(count);
@@ -154,7 +156,7 @@ async fn secure(
 }
 
 /// Connects to listen, for servers that cannot push beside their answers.
-pub(super) async fn listen(
+pub(in crate::driver::redis) async fn listen(
     address: &Address,
     host: &Host,
     settings: RedisConnectionInfo,
