@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 
 use super::Engine;
+use super::acquire::{LockId, Request};
 use super::cleanup::Batch;
 use super::hold::{Hold, Tokens};
 use super::reason::{Reason, behind, too_late};
-use super::request::{LockId, Request};
 use super::table::{TicketEnd, is_behind};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Engine;
-use super::request::LockId;
+use super::acquire::LockId;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;

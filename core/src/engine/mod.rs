@@ -12,12 +12,10 @@ mod due;
 mod hold;
 mod inspect;
 mod line;
-mod pending;
 mod reason;
 mod recent_releases;
 mod reentrant;
 mod release;
-mod request;
 mod retry_delays;
 mod runs;
 mod several;
@@ -26,7 +24,6 @@ mod shuttle;
 mod table;
 mod tick;
 mod transfer;
-mod who_holds;
 
 use std::mem;
 use std::sync::Arc;
@@ -35,20 +32,20 @@ use std::time::Duration;
 
 use futures_util::future::{join, select};
 
+pub(crate) use acquire::{LockId, Request, Wait};
 pub(crate) use attempt::Attempt;
 use cleanup::CleanupSender;
 pub(crate) use hold::{Hold, deadline};
 pub(crate) use line::Local;
+use reason::Questions;
 pub(crate) use reason::too_late;
 use recent_releases::RecentReleases;
 pub(crate) use reentrant::{Counts, Share};
 pub(crate) use release::GivenUp;
-pub(crate) use request::{LockId, Request, Wait};
 pub(crate) use retry_delays::RetryDelays;
 pub(crate) use runs::{InProgress, Runs};
 pub(crate) use several::Member;
 use table::{Abandoned, Table};
-use who_holds::Questions;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};

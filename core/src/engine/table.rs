@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use slab::Slab;
 
+use super::acquire::{LockId, Request};
 use super::due::{
     DueQueue, Entry, LONGEST_REST, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
 };
 use super::hold::{Hold, Tokens, believed, deadline};
+use super::hold::{Pending, Progress, Push};
 use super::line::{Lines, Local};
-use super::pending::{Pending, Progress, Push};
-use super::request::{LockId, Request};
 use crate::error::Code;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;

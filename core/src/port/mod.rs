@@ -7,8 +7,7 @@ pub(crate) mod backoff;
 mod batch;
 mod capabilities;
 mod cell;
-mod failure;
-pub(crate) mod failures;
+pub(crate) mod failure;
 mod key;
 mod lease;
 pub(crate) mod left_owners;
@@ -16,12 +15,10 @@ pub(crate) mod left_owners;
 pub mod limits;
 mod marker;
 pub(crate) mod millis;
-mod mode;
 pub(crate) mod onward;
 mod queue;
 mod runtime;
 mod session;
-mod view;
 
 pub use batch::LeaseHandle;
 pub use capabilities::{Capabilities, Fence, Guarantee, Life};
@@ -30,9 +27,13 @@ pub use cell::{
 };
 pub use failure::{Applied, Failure};
 pub use key::{Layout, LockKey, OwnerId};
-pub use lease::{Action, Answer, LeaseStore, Notice, NoticeSink, Outcome, Step, Take, Vote};
+#[doc(hidden)]
+pub use lease::is_hidden;
+pub use lease::{
+    Action, Answer, HolderView, Kind, LeaseStore, LockState, Mode, Notice, NoticeSink, Outcome,
+    Step, Take, Vote, WaiterView,
+};
 pub use marker::{BoxFuture, MaybeSend, MaybeSync};
-pub use mode::{Kind, Mode};
 pub use queue::{
     Entry, EntryView, Joined, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
     StoreEntry,
@@ -41,6 +42,3 @@ pub use runtime::{Instant, Runtime, RuntimeHandle};
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) use session::names_unknown;
 pub use session::{EndSink, SESSION_TOKENS, Session, SessionStore};
-#[doc(hidden)]
-pub use view::is_hidden;
-pub use view::{HolderView, LockState, WaiterView};

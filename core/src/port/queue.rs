@@ -12,8 +12,8 @@ use super::capabilities::Capabilities;
 use super::cell::Cells;
 use super::failure::Failure;
 use super::key::{LockKey, OwnerId};
+use super::lease::Mode;
 use super::marker::{MaybeSend, MaybeSync};
-use super::mode::Mode;
 use crate::error::Result;
 
 /// Names a session of one [`QueueStore`] value. The driver chooses the number and uses it for no other session of that value.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use super::capabilities::Capabilities;
 use super::failure::Failure;
 use super::key::LockKey;
+use super::lease::LockState;
+use super::lease::Mode;
 use super::marker::{MaybeSend, MaybeSync};
-use super::mode::Mode;
-use super::view::LockState;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 

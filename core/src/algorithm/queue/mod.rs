@@ -7,12 +7,10 @@
 //! ([`removal`]).
 
 mod order;
-mod own;
 mod removal;
 mod session;
 mod state;
 mod steps;
-mod view;
 mod watching;
 
 use std::sync::Arc;

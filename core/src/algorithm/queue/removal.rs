@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use scopeguard::{ScopeGuard, guard};
 
-use super::own::Stage;
 use super::session::Shared;
 use super::state::Orphan;
+use super::state::Stage;
 use crate::port::backoff::Backoff;
 use crate::port::{Answer, Failure, LockKey, Outcome, OwnerId, QueueStore};
 

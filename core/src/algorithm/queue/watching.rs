@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::own::Stage;
 use super::session::Shared;
+use super::state::Stage;
 use crate::port::{Failure, LockKey, OwnerId, QueueStore, Rank, SessionId, Standing};
 
 /// The next action for an entry that waits.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::{Either, ready, select};
 
-use super::live::Id;
 use super::open::{MOST, Numbered};
-use super::own::Stage;
 use super::shared::Shared;
+use super::state::Id;
+use super::state::Stage;
 use crate::error::Error;
 use crate::fence::Token;
 use crate::port::{

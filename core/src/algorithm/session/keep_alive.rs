@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::select;
 
-use super::live::Id;
-use super::own::Stage;
 use super::shared::Shared;
+use super::state::Id;
+use super::state::Stage;
 use crate::port::{Instant, Notice, OwnerId, RuntimeHandle, Session, SessionStore};
 
 /// A heartbeat that failed is repeated after this part of the session's ttl.

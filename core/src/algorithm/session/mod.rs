@@ -9,9 +9,7 @@
 
 mod attempt;
 mod keep_alive;
-mod live;
 mod open;
-mod own;
 mod shared;
 mod state;
 mod steps;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::keep_alive::keep_alive;
-use super::live::{Id, Live};
 use super::shared::Shared;
+use super::state::{Id, Live};
 use crate::error::{Code, Error, Result};
 use crate::port::onward::Onward;
 use crate::port::{EndSink, LockKey, OwnerId, Session, SessionStore};

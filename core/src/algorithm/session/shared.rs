@@ -7,7 +7,7 @@ use std::time::Duration;
 use event_listener::Event;
 use futures_util::future::{Either, join_all, select};
 
-use super::live::Id;
+use super::state::Id;
 use super::state::{Effects, State};
 use crate::error::{Code, Error};
 use crate::port::onward::Onward;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::live::{Id, Live};
-use super::own::{Own, Stage};
+use crate::engine::deadline;
 use crate::error::Error;
-use crate::port::failures::Failures;
+use crate::fence::Token;
+use crate::port::failure::Failures;
 use crate::port::left_owners::LeftOwners;
-use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId};
+use crate::port::{Instant, LockKey, Mode, Notice, NoticeSink, Outcome, OwnerId};
 
 /// Idle sessions that are kept. More than these stay until their next heartbeat: others may be waiting for one.
 const KEPT: usize = 1;
@@ -217,5 +217,85 @@ impl<T> State<T> {
         own.ends = before.max(now + ttl);
         let live = own.session.and_then(|id| self.sessions.get(&id));
         effects.earlier |= live.is_some_and(|live| own.ends < live.looks);
+    }
+}
+
+/// An attempt or a hold of this client.
+pub(super) struct Own {
+    pub(super) lock: LockKey,
+    pub(super) mode: Mode,
+    pub(super) stage: Stage,
+    /// In which session; `None` until it has one.
+    pub(super) session: Option<Id>,
+    /// It is not wanted any more.
+    pub(super) leaves: bool,
+    /// When the newest step arrived that was answered "still waiting": a push counts from there.
+    pub(super) base: Instant,
+    /// The lease wanted, and until when it was wanted.
+    pub(super) ttl: Duration,
+    pub(super) ends: Instant,
+    pub(super) token: Token,
+    /// How many tokens it draws.
+    pub(super) drawn: u32,
+}
+
+/// Where it is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It is asked for.
+    Asking,
+    Waiting,
+    Holding,
+    /// It is being given back.
+    Leaving,
+}
+
+/// Names a session of one client.
+pub(super) type Id = u64;
+
+/// A session of this client that is open.
+pub(super) struct Live<T> {
+    pub(super) session: Arc<T>,
+    /// When the newest request that was answered was sent.
+    sent: Instant,
+    /// Until when this client relies on it.
+    pub(super) deadline: Instant,
+    pub(super) next_beat: Instant,
+    /// When its task looks next.
+    pub(super) looks: Instant,
+    /// A lock waits in it: nothing else is answered, and nothing is promised.
+    pub(super) waits: bool,
+    /// For whom it has, or is about to have, which lock.
+    pub(super) names: BTreeMap<LockKey, OwnerId>,
+}
+
+impl<T> Live<T> {
+    pub(super) fn new(session: Arc<T>, sent: Instant, ttl: Duration) -> Self {
+        Self {
+            session,
+            sent,
+            deadline: deadline(sent, ttl),
+            next_beat: sent + ttl / 4,
+            looks: Instant::FAR,
+            waits: false,
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// A request that was sent at `sent` was answered.
+    pub(super) fn answered(&mut self, sent: Instant, ttl: Duration) {
+        self.sent = self.sent.max(sent);
+        self.deadline = self.deadline.max(deadline(sent, ttl));
+        self.next_beat = self.next_beat.max(sent + ttl / 4);
+    }
+
+    /// Whether nothing was heard for so long that renewals are not answered.
+    pub(super) fn is_in_doubt(&self, now: Instant, ttl: Duration) -> bool {
+        !self.waits && now >= self.sent + ttl / 2
+    }
+
+    /// Whether its deadline has passed.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        !self.waits && now >= self.deadline
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::super::session_lease::{doubt, refusal};
 use super::attempt::Ask;
-use super::own::{Own, Stage};
 use super::shared::Shared;
+use super::state::{Own, Stage};
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{

@@ -8,10 +8,10 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 
 use super::attempt::Ask;
-use super::live::Id;
 use super::open::Numbered;
-use super::own::{Own, Stage};
 use super::shared::Shared;
+use super::state::Id;
+use super::state::{Own, Stage};
 use crate::fence::Token;
 use crate::port::{Answer, Instant, Notice, Outcome, OwnerId, Session, SessionStore};
 

@@ -14,7 +14,7 @@ use futures_util::future::{Either, select};
 
 use super::fault::{Next, judge, unanswered};
 use super::link::Link;
-use super::live::Live;
+use super::link::Live;
 use super::message::{CancelWatch, CreateWatch, Event, WatchAnswer, WatchRequest};
 use crate::error::{Code, Error, Result};
 use crate::port::{LockKey, QueueNotice, QueueSink, Rank, SessionId, Standing};

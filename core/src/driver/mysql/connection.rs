@@ -1,26 +1,28 @@
-//! One connection to a server that takes writes, set up.
+//! One connection to a server that takes writes, set up: its version, and how each proves who it is.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, Row as RawRow, Value as RawValue};
+use mysql_async::{Conn, Opts, OptsBuilder, Row as RawRow, SslOpts, Value as RawValue};
 
 use super::dialect::{self, Mysql};
 use super::fault::{Number, judge, judge_as};
 use super::literal;
-use super::version::Version;
 use crate::driver::hosts;
 use crate::driver::sql::dialect::{AddressOf, Connection as _};
 use crate::driver::sql::fault::{Fault, read_only};
-use crate::driver::sql::first_host::first_host;
-use crate::driver::sql::host::Host;
+use crate::driver::sql::host::{Host, first_host};
 use crate::driver::sql::statement::{Answer, Kind, Row, Statement, Value, column};
+use crate::driver::tls::Tls;
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
-use crate::port::RuntimeHandle;
+use crate::options::Options;
+use crate::port::{BoxFuture, RuntimeHandle};
 
 /// A server that went without a word is noticed after some of these.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -180,16 +182,138 @@ fn row(row: RawRow) -> Row {
     Row(row.unwrap().into_iter().map(value).collect())
 }
 
+/// The kind and the version of a server, from `VERSION()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) is_mariadb: bool,
+    /// The first two of its numbers.
+    pub(super) number: (u32, u32),
+}
+
+impl Version {
+    pub(super) fn read(text: &str) -> Self {
+        // An old way to say that it is a MariaDB.
+        let text = text.strip_prefix("5.5.5-").unwrap_or(text);
+        let mut numbers = text.split(['.', '-']).map_while(|word| word.parse::<u32>().ok());
+        let number = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+        Self { is_mariadb: text.contains("MariaDB"), number }
+    }
+
+    /// Whether it is older than what the statements need.
+    pub(super) fn is_old(self) -> bool {
+        self.number < if self.is_mariadb { (10, 4) } else { (8, 0) }
+    }
+
+    /// Whether it can leave out rows that somebody has locked.
+    pub(super) fn skips_locked(self) -> bool {
+        !self.is_mariadb || self.number >= (10, 6)
+    }
+}
+
+/// Refuses files that cannot be used, and says what connections need of them.
+#[cfg(feature = "tls")]
+pub(super) fn tls(options: &Options) -> Result<SslOpts> {
+    use std::path::PathBuf;
+
+    use mysql_async::ClientIdentity;
+    use rustls::crypto::{CryptoProvider, ring};
+
+    use crate::error::{Code, Error};
+    use crate::options::SslMode;
+
+    if options.sslmode == SslMode::VerifyCa {
+        // Its own switch for this looks for words that rustls does not write any more.
+        let message = "the driver of MySQL checks the name in the server's certificate too; give that by `tls_name`, with `sslmode=verify-full`";
+        return Err(Error::new(Code::Unsupported, message));
+    }
+    Tls::new(options)?;
+    // The client takes the one of the whole process, and would fail where two could be meant.
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may have been faster: then that one counts.
+        let _ = ring::default_provider().install_default();
+    }
+    let roots = match &*options.cacert {
+        "" => Tls::known_authorities().into_iter().map(|der| der.to_vec().into()).collect(),
+        file => vec![PathBuf::from(file).into()],
+    };
+    let identity = (!options.cert.is_empty()).then(|| {
+        ClientIdentity::new(PathBuf::from(&options.cert).into(), PathBuf::from(&options.key).into())
+    });
+    let proof = SslOpts::default()
+        .with_disable_built_in_roots(true)
+        .with_root_certs(roots)
+        .with_client_identity(identity);
+    let name = (!options.tls_name.is_empty()).then(|| options.tls_name.clone());
+    Ok(proof.with_danger_tls_hostname_override(name))
+}
+
+#[cfg(not(feature = "tls"))]
+pub(super) fn tls(options: &Options) -> Result<SslOpts> {
+    Tls::new(options).map(|tls| match tls {})
+}
+
+/// Work that runs to its end once it has begun: if it is dropped before, it goes on as a task.
+pub(super) struct Finishing<T: Send + 'static> {
+    work: Option<BoxFuture<'static, T>>,
+    begun: bool,
+    runtime: RuntimeHandle,
+}
+
+impl<T: Send + 'static> Finishing<T> {
+    pub(super) fn new(runtime: RuntimeHandle, work: BoxFuture<'static, T>) -> Self {
+        Self { work: Some(work), begun: false, runtime }
+    }
+}
+
+impl<T: Send + 'static> Future for Finishing<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        self.begun = true;
+        let work = self.work.as_mut().expect("it is not asked again after its end");
+        let done = work.as_mut().poll(context);
+        if done.is_ready() {
+            self.work = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for Finishing<T> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take().filter(|_| self.begun) {
+            self.runtime.spawn(Box::pin(async move { drop(work.await) }));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
 
-    use super::caught;
+    use super::{Version, caught};
 
     #[test]
     fn u13_a_panic_of_the_driver_is_an_error() {
         let panics = caught::<()>(async { panic!("feature is disabled") });
         let error = panics.now_or_never().expect("it does not wait").unwrap_err();
         assert!(matches!(error, mysql_async::Error::Other(_)), "{error}");
+    }
+
+    #[test]
+    fn both_kinds_of_servers_have_their_own_numbers() {
+        for version in
+            ["8.0.36", "8.4.0-commercial", "5.5.5-10.11.14-MariaDB-0+deb12u2", "11.4.2-MariaDB"]
+        {
+            assert!(!Version::read(version).is_old(), "{version}");
+        }
+        for version in ["5.7.44-log", "10.3.39-MariaDB", "5.5.5-10.1.48-MariaDB", "what"] {
+            assert!(Version::read(version).is_old(), "{version}");
+        }
+        for (version, skips) in
+            [("8.0.36", true), ("10.5.8-MariaDB", false), ("10.6.1-MariaDB", true)]
+        {
+            assert_eq!(Version::read(version).skips_locked(), skips, "{version}");
+        }
     }
 }

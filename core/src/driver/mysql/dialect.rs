@@ -6,22 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mysql_async::SslOpts;
 
-use super::connection::Connection;
+use super::connection::{self, Connection, Finishing};
 use super::fault::{FOREIGN, Number, OWN_TABLE, other_shape};
-use super::finishing::Finishing;
+use super::guarantees;
 use super::notices::Waits;
 use super::schema::{self, MOST_BYTES};
-use super::{guarantees, own_table, tls};
 use crate::driver::own_table::OwnTable;
 use crate::driver::sql::address::Rules;
 use crate::driver::sql::dialect::Dialect;
+use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::link::Link;
 use crate::driver::sql::own_table::Layout;
 use crate::driver::sql::plain::Renewing;
 use crate::driver::sql::records::Replaced;
 use crate::driver::sql::statement::{Answer, Row, Statement, Value, name};
-use crate::driver::sql::tables::Tables;
 use crate::error::{Error, Result};
 use crate::fence::Token;
 use crate::options::{Durability, Options};
@@ -104,7 +103,7 @@ impl Dialect for Mysql {
     }
 
     fn tls(options: &Options) -> Result<SslOpts> {
-        tls::proof(options)
+        connection::tls(options)
     }
 
     fn guarantees(&self) -> &'static [Guarantee] {
@@ -268,7 +267,7 @@ impl Dialect for Mysql {
     }
 
     async fn own_table(connection: &mut Connection, own: &OwnTable<'_>) -> Result<Layout, Fault> {
-        own_table::layout(connection, own).await
+        schema::layout(connection, own).await
     }
 
     fn foreign_columns(until: &str, since: &str, by: &str) -> String {

@@ -6,7 +6,7 @@ use mysql_async::{DriverError, IoError, ServerError};
 
 use crate::driver::own_table::{CONSTRAINT, UNFIT};
 use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
-use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
+use crate::driver::sql::known::{CHANGED, RIGHTS};
 use crate::driver::tls;
 use crate::error::{Code, Error};
 use crate::port::Failure;

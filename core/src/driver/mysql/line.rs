@@ -13,10 +13,9 @@ use std::time::Duration;
 use event_listener::Event;
 use futures_util::future::{Either, select};
 
-use super::connection::{Connection, kill_query};
+use super::connection::{Connection, Finishing, kill_query};
 use super::dialect::Mysql;
 use super::fault::Number;
-use super::finishing::Finishing;
 use crate::driver::sql::dialect::{AddressOf, Connection as _};
 use crate::driver::sql::fault::{Fault, Next, lost};
 use crate::driver::sql::host::Host;

@@ -6,25 +6,15 @@
 mod connection;
 mod dialect;
 mod fault;
-mod finishing;
-mod gate;
 mod guarantees;
-mod key;
 mod line;
 mod literal;
 mod notices;
-mod own_table;
 mod schema;
 mod session;
-mod session_guarantees;
-mod tls;
-mod tokens;
-mod told;
-mod version;
 
 use self::dialect::Mysql;
-pub use self::gate::gate_trigger;
-pub use self::schema::schema;
+pub use self::schema::{gate_trigger, schema};
 #[doc(hidden)]
 pub use self::session::{GetLockStore, RowStore};
 use super::sql::store::SqlStore;

@@ -1,20 +1,24 @@
-//! These servers wake nobody. A client that waits reads what is told at its rows, at first often, then less often: that takes no connection
+//! These servers wake nobody. Notices at a lock are kept in its row. A client that waits reads what is told at its rows, at first often, then less often: that takes no connection
 //! of its own, and a server that is full, another user or a proxy changes nothing.
 
 use std::collections::BTreeMap;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::dialect::Mysql;
-use super::told::{self, Told, concerns};
+use crate::driver::datagram;
 use crate::driver::record::Record;
+use crate::driver::sql::fault::bad_column;
 use crate::driver::sql::foreign::lock_of_row;
 use crate::driver::sql::link::Link;
 use crate::driver::sql::records::{BESIDE, Replaced, names, of_lock};
 use crate::driver::sql::statement::{Row, Statement, Value, column};
+use crate::error::Result;
 use crate::port::backoff::Backoff;
 use crate::port::limits::TICKET_LIFE;
-use crate::port::{Instant, LockKey, Notice};
+use crate::port::{Instant, LockKey, Notice, OwnerId};
 
 /// The longest pause between two looks of the one who is next, and of any.
 const LONGEST_OF_NEXT: Duration = Duration::from_millis(50);
@@ -80,7 +84,13 @@ impl Waits {
     }
 
     /// The notices in the row for this client that it has not read yet.
-    fn read(&mut self, lock: &LockKey, version: u64, told: &[Told], channel: &str) -> Vec<Notice> {
+    fn read(
+        &mut self,
+        lock: &LockKey,
+        version: u64,
+        told: &[StoredNotice],
+        channel: &str,
+    ) -> Vec<Notice> {
         let Some(row) = self.rows.get_mut(lock) else { return Vec::new() };
         let new = told.iter().flat_map(|told| told.after(row.seen, channel)).collect();
         row.seen = version.max(row.seen);
@@ -88,10 +98,76 @@ impl Waits {
     }
 }
 
+/// A notice in a row, for a client that reads it there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StoredNotice {
+    /// The version of the row that came with it.
+    at: u64,
+    /// For whom it is: where its client listens.
+    to: Arc<str>,
+    /// As in a datagram.
+    say: String,
+}
+
+impl StoredNotice {
+    fn new(at: u64, to: Arc<str>, notice: &Notice) -> Self {
+        Self { at, to, say: datagram::text(notice) }
+    }
+
+    /// The notices in it for this client, unless the client has read the row since.
+    fn after(&self, seen: u64, channel: &str) -> impl Iterator<Item = Notice> {
+        let new = self.at > seen && *self.to == *channel;
+        datagram::read(self.say.as_bytes()).filter(move |_| new)
+    }
+
+    /// Whether the one it is for holds what it was granted, or waits and the lock is still free.
+    fn counts(&self, record: &Record) -> bool {
+        datagram::read(self.say.as_bytes()).any(|notice| match notice {
+            Notice::Granted { owner, .. } => record.holders.iter().any(|held| held.owner == owner),
+            Notice::Open { owner } => {
+                record.holders.is_empty() && record.tickets.iter().any(|waits| waits.owner == owner)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Reads the notices in a row.
+fn read_stored(text: Option<&str>) -> Result<Vec<StoredNotice>> {
+    text.map_or(Ok(Vec::new()), |text| serde_json::from_str(text).map_err(|_| bad_column("told")))
+}
+
+/// The notices to write into a row: the former ones that are neither out of date nor read by now, and the new ones.
+fn to_store(
+    before: &[StoredNotice],
+    new: impl Iterator<Item = StoredNotice>,
+    record: &Record,
+    own: &str,
+) -> Option<String> {
+    let still = before.iter().filter(|told| *told.to != *own && told.counts(record)).cloned();
+    let told: Vec<_> = still.chain(new).collect();
+    let packed = || serde_json::to_string(&told).expect("it is plain text");
+    (!told.is_empty()).then(packed)
+}
+
+/// Whether a notice is about this record.
+fn concerns(notice: &Notice, record: &Record) -> bool {
+    let is = |owner: &OwnerId| {
+        record.holders.iter().any(|held| held.owner == *owner)
+            || record.tickets.iter().any(|ticket| ticket.owner == *owner)
+    };
+    match notice {
+        Notice::Granted { owner, .. } | Notice::Open { owner } | Notice::Gone { owner } => {
+            is(owner)
+        }
+        Notice::Gap | Notice::Look => false,
+    }
+}
+
 /// The version of a row, and what is told in it.
-fn beside(row: Option<&Row>) -> (u64, Vec<Told>) {
+fn beside(row: Option<&Row>) -> (u64, Vec<StoredNotice>) {
     let Some(row) = row else { return Default::default() };
-    let told = column(row, BESIDE + 1, "told").and_then(told::read);
+    let told = column(row, BESIDE + 1, "told").and_then(read_stored);
     (column(row, BESIDE, "version").unwrap_or_default(), told.unwrap_or_default())
 }
 
@@ -118,9 +194,8 @@ impl Link<Mysql> {
             let (here, elsewhere) = of_others.partition(|(_, notice)| concerns(notice, record));
             others = elsewhere;
             let here: Vec<_> = here;
-            let new =
-                |(to, notice): &(_, _)| Told::new(read + 1, std::sync::Arc::clone(to), notice);
-            let told = told::written(&before, here.into_iter().map(new), record, &self.channel);
+            let new = |(to, notice): &(_, _)| StoredNotice::new(read + 1, Arc::clone(to), notice);
+            let told = to_store(&before, here.into_iter().map(new), record, &self.channel);
             // Before it is written: what is told right after that must not be missed.
             self.expect(lock, read, ahead_of_ours(record, &self.channel));
             Some(told.into())
@@ -144,7 +219,7 @@ impl Link<Mysql> {
     }
 
     /// Tells this client what is new of what a row says.
-    fn hear(&self, lock: &LockKey, version: u64, told: &[Told]) {
+    fn hear(&self, lock: &LockKey, version: u64, told: &[StoredNotice]) {
         let notices = self.dialect.waits.lock().read(lock, version, told, &self.channel);
         self.tell_self(notices);
     }
@@ -175,7 +250,7 @@ impl Link<Mysql> {
                     waits.pause = Backoff::new();
                 }
             }
-            let told = column(row, 2, "told").and_then(told::read).unwrap_or_default();
+            let told = column(row, 2, "told").and_then(read_stored).unwrap_or_default();
             self.hear(&lock, version, &told);
         }
     }
@@ -210,5 +285,28 @@ async fn poll(weak: Weak<Link<Mysql>>) {
         runtime.sleep_until(runtime.now() + pause).await;
         let Some(link) = weak.upgrade() else { return };
         link.read_told().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fence::Token;
+
+    #[test]
+    fn a_notice_is_read_once_by_the_one_it_is_for() {
+        let owner = OwnerId::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let ttl = Duration::from_secs(5);
+        let notice = Notice::Granted { owner, token: Token::new(7), ttl, drawn: 1 };
+        let told = StoredNotice::new(3, "me".into(), &notice);
+        let text = to_store(&[], [told].into_iter(), &Record::default(), "you").unwrap();
+        let read = read_stored(Some(&text)).unwrap();
+        assert_eq!(read[0].after(2, "me").collect::<Vec<_>>(), [notice]);
+        assert_eq!(read[0].after(3, "me").count() + read[0].after(2, "you").count(), 0);
+        // The grant it tells of has ended.
+        assert_eq!(to_store(&read, [].into_iter(), &Record::default(), "you"), None);
+        assert!(read_stored(Some("{}")).is_err());
     }
 }

@@ -7,25 +7,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::Connection;
+use super::connection::{Connection, Version};
 use super::dialect::{Mysql, check_durability};
 use super::fault::{Number, number, pooled};
-use super::key::{key, mark};
+use super::guarantees;
 use super::line::Line;
 use super::literal::{text, written};
-use super::own_table::{columns, is_it};
-use super::tokens::Tokens;
-use super::{schema, session_guarantees};
+use super::schema::{self, columns, is_it};
 use crate::driver::identifier::quoted;
 use crate::driver::own_table::{KeyedTable, UNFIT};
-use crate::driver::sql::dialect::{AddressOf, Connection as _};
-use crate::driver::sql::fault::{Fault, Next};
+use crate::driver::sql::dialect::Tables;
+use crate::driver::sql::dialect::{AddressOf, Connection as _, Dialect};
+use crate::driver::sql::fault::{Fault, Next, bad_column};
 use crate::driver::sql::host::Host;
-use crate::driver::sql::known_tables::CHANGED;
-use crate::driver::sql::room::when_there_is_room;
+use crate::driver::sql::known::CHANGED;
+use crate::driver::sql::pool::when_there_is_room;
 use crate::driver::sql::session::{Named, Place, Rows, SessionDialect, SessionLocks, Way};
-use crate::driver::sql::statement::{Answer, Statement, Value, column, name};
-use crate::driver::sql::tables::Tables;
+use crate::driver::sql::statement::{Answer, Row, Statement, Value, column, name};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -44,7 +42,7 @@ const LONG: u32 = 31_536_000;
 const WAIT: u32 = 1;
 
 /// The server's errors on the objects that the migration makes.
-pub(super) const NUMBERS: &[Number] = &[
+const NUMBERS: &[Number] = &[
     (
         &[1146, 4091],
         Code::Unsupported,
@@ -93,8 +91,7 @@ impl SessionDialect for Mysql {
 
     const BEAT: &'static str = "SELECT CONNECTION_ID()";
     const WAITS_SHORTLY: bool = false;
-    const GUARANTEES: [&'static [Guarantee]; 2] =
-        [session_guarantees::NAMED, session_guarantees::ROWS];
+    const GUARANTEES: [&'static [Guarantee]; 2] = [guarantees::NAMED, guarantees::ROWS];
     const FREE_ALL: &'static str = "SELECT CONNECTION_ID(), RELEASE_ALL_LOCKS()";
 
     fn check(options: &Options) -> Result<()> {
@@ -316,6 +313,90 @@ fn look(holder: &str, wait: &str, value: Value) -> Vec<Statement> {
     vec![holder, Statement::once(shown, [value])]
 }
 
+/// The server's name of a lock. It takes 64 characters at most, does not tell upper from lower case and has one set of names for all databases,
+/// so it is a hash of the database and the lock's name; tables of another name have other locks. `name` is SQL, as is what comes of it.
+fn key(tables: &Tables, name: &str) -> String {
+    let word = format!("'{}'", tables.word);
+    match &*tables.word {
+        "fencelock" => hashed("fencelock:", &["DATABASE()", name]),
+        _ => hashed("fencelock:", &["DATABASE()", &word, name]),
+    }
+}
+
+/// The name that whoever has a row locked has taken too, so that others see who has it. All of that is SQL; without a schema it is
+/// the connection's.
+fn mark(schema: Option<&str>, table: &str, value: &str) -> String {
+    hashed("fencelock-row:", &[schema.unwrap_or("DATABASE()"), table, value])
+}
+
+fn hashed(prefix: &str, parts: &[&str]) -> String {
+    let bytes: Vec<_> = parts.iter().map(|part| format!("CAST({part} AS BINARY)")).collect();
+    format!("CONCAT('{prefix}', LEFT(SHA2(CONCAT({}), 256), 48))", bytes.join(", 0x00, "))
+}
+
+/// A second, in microseconds as tokens are.
+const SECOND: u64 = 1_000_000;
+
+/// How far ahead of the clock a sequence is set.
+const LEAD: u64 = 120 * SECOND;
+
+/// The source of fencing tokens.
+///
+/// MariaDB has sequences. A rollback gives no token back. A crash may lose some that were drawn in the milliseconds before it, so a sequence
+/// is set two minutes ahead of the clock, if it is behind it or not so far ahead of the moment the server started.
+///
+/// On MySQL a token is the server's clock, read after the grant. The next holder reads it later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tokens {
+    /// The sequence of this name.
+    Sequence(String),
+    Clock,
+}
+
+impl Tokens {
+    fn of(version: Version, tables: &Tables) -> Self {
+        if version.is_mariadb { Self::Sequence(tables.tokens.clone()) } else { Self::Clock }
+    }
+
+    /// A new one, in SQL.
+    fn next(&self) -> String {
+        match self {
+            Self::Sequence(name) => format!("NEXTVAL({name})"),
+            Self::Clock => Mysql::CLOCK.to_owned(),
+        }
+    }
+
+    /// Makes sure that tokens rise, before a session locks.
+    async fn advance(&self, connection: &mut Connection) -> Result<(), Fault> {
+        let (Self::Sequence(name), clock) = (self, Mysql::CLOCK) else { return Ok(()) };
+        let asked = format!(
+            "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {clock}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
+                 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM {name}"
+        );
+        let answer = connection.ask_of(&[Statement::bare(asked)], false, NUMBERS).await?;
+        let read = answer.row().ok_or_else(|| bad_column("token")).and_then(ahead);
+        if let Some(ahead) = read.map_err(Fault::refused)? {
+            // It takes a number and no expression, and none that is less than the last.
+            let set = format!("DO SETVAL({name}, {ahead})");
+            connection.ask_of(&[Statement::bare(set)], false, NUMBERS).await?;
+        }
+        Ok(())
+    }
+}
+
+/// To what the sequence is to be set, if it is behind. That is more than was drawn before this moment: nothing was ever set further
+/// ahead, and fewer than 31,250 are drawn in a second, each 32 more than the last. So tokens rise over a restart, also if the database was
+/// restored meanwhile. A backup that is loaded while the server runs is not noticed: see docs/reference/session-guarantees.md.
+fn ahead(row: &Row) -> Result<Option<u64>> {
+    let next = column::<i64>(row, 0, "next_not_cached_value")?;
+    let (now, uptime) = (column::<u64>(row, 1, "now")?, column::<u64>(row, 2, "uptime")?);
+    // The uptime is counted in whole seconds, so the server may have started a second later than it says.
+    let started = now.saturating_sub(uptime.saturating_mul(SECOND)) + SECOND;
+    let least = now.max(started + LEAD);
+    let is_behind = u64::try_from(next).is_ok_and(|next| next < least) || next < 0;
+    Ok(is_behind.then_some(now + LEAD))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,5 +406,16 @@ mod tests {
         for (millis, seconds) in [(1, 1), (600, 1), (1000, 1), (1001, 2), (10_000, 10)] {
             assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
         }
+    }
+
+    #[test]
+    fn the_rule_is_the_published_one() {
+        let rule = "CONCAT('fencelock:', LEFT(SHA2(CONCAT(CAST(DATABASE() AS BINARY), 0x00, CAST('orders:42' AS BINARY)), 256), 48))";
+        let tables = |word| Tables::new(word, '`').unwrap();
+        assert_eq!(key(&tables("fencelock"), "'orders:42'"), rule);
+        let other = rule.replace("0x00, ", "0x00, CAST('app' AS BINARY), 0x00, ");
+        assert_eq!(key(&tables("app"), "'orders:42'"), other);
+        let row = mark(Some("'a'"), "'b'", "t.id");
+        assert!(row.contains("CAST('a' AS BINARY), 0x00, CAST('b' AS BINARY), 0x00, CAST(t.id"));
     }
 }

@@ -1,15 +1,15 @@
 //! The SQL of PostgreSQL. Numbers of the rules come from `port::limits`, as they do in every store.
 
-use super::connection::{Connection, setup};
+use super::connection::{Connection, Pooling, setup};
 use super::fault::{FOREIGN, OWN_TABLE, State};
+use super::guarantees;
 use super::notices::Single;
-use super::pooler::Pooling;
 use super::schema::{self, MOST_BYTES};
-use super::{guarantees, own_table};
 use crate::driver::datagram;
 use crate::driver::own_table::OwnTable;
 use crate::driver::sql::address::Rules;
 use crate::driver::sql::dialect::Dialect;
+use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::foreign;
 use crate::driver::sql::link::Link;
@@ -17,7 +17,6 @@ use crate::driver::sql::own_table::Layout;
 use crate::driver::sql::plain::Renewing;
 use crate::driver::sql::records::Replaced;
 use crate::driver::sql::statement::{Answer, Row, Statement, Value};
-use crate::driver::sql::tables::Tables;
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::fence::Token;
@@ -231,7 +230,7 @@ impl Dialect for Postgres {
     }
 
     async fn own_table(connection: &mut Connection, own: &OwnTable<'_>) -> Result<Layout, Fault> {
-        own_table::layout(connection, own).await
+        schema::layout(connection, own).await
     }
 
     fn foreign_columns(until: &str, since: &str, by: &str) -> String {

@@ -6,7 +6,7 @@ use tokio_postgres::error::Severity;
 
 use crate::driver::own_table::{CONSTRAINT, UNFIT};
 use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
-use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
+use crate::driver::sql::known::{CHANGED, RIGHTS};
 use crate::error::{Code, Error};
 use crate::port::Failure;
 

@@ -1,8 +1,7 @@
-//! The guarantees of a lock in a PostgreSQL table, in words.
+//! The guarantees of a lock in a PostgreSQL table, then of one that lives with a session, in words.
 
-use crate::driver::sql::guarantees::{
-    BACK, DELETED, FAILOVER, FORWARD, HOLDER, NETWORK, PAUSED, WAITERS,
-};
+use crate::driver::sql::guarantees as table;
+use crate::driver::sql::session::guarantees as session;
 use crate::port::Guarantee;
 
 const RESTART: Guarantee = Guarantee::new(
@@ -18,7 +17,76 @@ const POOLER: Guarantee = Guarantee::new(
     "it has to keep sessions: one that hands each transaction to another session is found and refused when the client connects",
 );
 
-pub(super) const DURABLE: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, FAILOVER, FORWARD, BACK, DELETED, POOLER];
-pub(super) const RELAXED: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RELAXED_RESTART, FAILOVER, FORWARD, BACK, DELETED, POOLER];
+pub(super) const DURABLE: &[Guarantee] = &[
+    table::HOLDER,
+    table::WAITERS,
+    table::PAUSED,
+    table::NETWORK,
+    RESTART,
+    table::FAILOVER,
+    table::FORWARD,
+    table::BACK,
+    table::DELETED,
+    POOLER,
+];
+pub(super) const RELAXED: &[Guarantee] = &[
+    table::HOLDER,
+    table::WAITERS,
+    table::PAUSED,
+    table::NETWORK,
+    RELAXED_RESTART,
+    table::FAILOVER,
+    table::FORWARD,
+    table::BACK,
+    table::DELETED,
+    POOLER,
+];
+
+const SESSION_RESTART: Guarantee = Guarantee::new(
+    "the server restarts, crashes or fails over",
+    "all locks end and their guards are told; tokens still rise, but that those drawn in the milliseconds before a crash may be drawn again",
+);
+const CLOCK: Guarantee = Guarantee::new(
+    "the server's clock jumps",
+    "tokens still rise; a session may end early, and its guards are told",
+);
+const SESSION_POOLER: Guarantee = Guarantee::new(
+    "a pooler stands before the server",
+    "it has to keep sessions: one that does not is found and refused, when the client connects or at the first answer of another backend",
+);
+
+const ROW_ORDER: Guarantee = Guarantee::new(
+    "somebody asks just as a lock by row becomes free",
+    "it may get the lock before those that wait",
+);
+const ROW_LONG: Guarantee = Guarantee::new(
+    "a lock by row is held for long",
+    "its transaction stays open: VACUUM keeps rows that were deleted since, in all tables of the database, and `CREATE INDEX CONCURRENTLY` waits for its end, also if the holder runs it",
+);
+
+pub(super) const ADVISORY: &[Guarantee] = &[
+    session::HOLDER,
+    session::WAITERS,
+    session::PAUSED,
+    session::NETWORK,
+    SESSION_RESTART,
+    CLOCK,
+    session::RESTORE,
+    session::LOADED,
+    SESSION_POOLER,
+    session::LONG_WAIT,
+];
+pub(super) const ROWS: &[Guarantee] = &[
+    session::HOLDER,
+    session::WAITERS,
+    session::PAUSED,
+    session::NETWORK,
+    SESSION_RESTART,
+    CLOCK,
+    session::RESTORE,
+    session::LOADED,
+    SESSION_POOLER,
+    session::LONG_WAIT,
+    ROW_ORDER,
+    ROW_LONG,
+];

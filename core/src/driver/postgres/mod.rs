@@ -6,19 +6,14 @@
 mod connection;
 mod dialect;
 mod fault;
-mod gate;
 mod guarantees;
 mod notices;
-mod own_table;
-mod pooler;
 mod schema;
 mod session;
-mod session_guarantees;
-mod unclosed;
 
 use self::dialect::Postgres;
-pub use self::gate::{gate_trigger, lock_in};
-pub use self::schema::schema;
+pub use self::schema::{gate_trigger, schema};
+pub use self::session::lock_in;
 #[doc(hidden)]
 pub use self::session::{AdvisoryStore, RowStore};
 use super::sql::store::SqlStore;

@@ -9,14 +9,14 @@ use super::fault::{State, state};
 use super::{dialect, schema};
 use crate::driver::datagram;
 use crate::driver::sql::fault::{Fault, Next, is_full, lost};
-use crate::driver::sql::idle::REST;
 use crate::driver::sql::link::Link;
-use crate::driver::sql::room::when_there_is_room;
+use crate::driver::sql::pool::REST;
+use crate::driver::sql::pool::when_there_is_room;
 use crate::driver::sql::statement::{Answer, Statement};
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::port::backoff::Backoff;
-use crate::port::failures::Failures;
+use crate::port::failure::Failures;
 use crate::port::{BoxFuture, Instant, Notice};
 
 /// A connection that was not heard of for so long is asked whether it is still there, and has so long to answer: what stands between may

@@ -1,13 +1,19 @@
-//! The tables and functions, as they are made or printed, and how another shape is seen.
+//! The tables: fencelock's own, with their functions, as they are made or printed, and how another shape is seen; a user's own, as the catalogue
+//! describes them, with the statements for their versions; the trigger that refuses older tokens.
 
 use tokio_postgres::types::Type;
 
 use super::connection::Connection;
-use super::fault::{other_shape, state};
+use super::dialect::Postgres;
+use super::fault::{OWN_TABLE, State, other_shape, state};
+use crate::driver::identifier::{self, Table, quoted};
+use crate::driver::own_table::{KeyedTable, OwnTable};
+use crate::driver::sql::dialect::Dialect;
+use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::statement::Statement;
-use crate::driver::sql::tables::Tables;
-use crate::error;
+use crate::driver::sql::own_table::{Kind, Layout};
+use crate::driver::sql::statement::{Row, Statement, Value, column};
+use crate::error::Result;
 
 /// How many bytes of a name PostgreSQL keeps.
 pub(super) const MOST_BYTES: usize = 63;
@@ -25,8 +31,48 @@ const MAKING: i64 = i64::from_be_bytes(*b"fenceloc");
 /// assert!(schema.contains("CREATE TABLE IF NOT EXISTS \"fencelock\""));
 /// # Ok::<(), fencelock::Error>(())
 /// ```
-pub fn schema(table: &str) -> error::Result<String> {
+pub fn schema(table: &str) -> Result<String> {
     Ok(schema_of(&Tables::new(table, '"')?))
+}
+
+/// SQL that makes a table refuse every update by a token older than the row's newest: a trigger on `column`, a `bigint`
+/// that the update sets to its token. `table` is `table` or `schema.table`, written as the database shows it. Whoever owns the
+/// table runs it once; it can be run again.
+///
+/// With it, `UPDATE shelf SET stock = stock - 1, fence = $1 WHERE item = $2` fails (SQLSTATE 23514, a message that begins with
+/// `lost:`) if a newer holder has written the row since. Equal tokens pass. An update that leaves the column alone is not
+/// checked, and neither is a `DELETE`: those need `... WHERE item = $2 AND fence <= $1`.
+///
+/// Fails with the code `invalid` for what can be no name.
+///
+/// ```
+/// let sql = fencelock::driver::postgres::gate_trigger("shop.shelf", "fence")?;
+/// assert!(sql.contains(r#"BEFORE UPDATE ON "shop"."shelf""#));
+/// assert!(fencelock::driver::postgres::gate_trigger("", "fence").is_err());
+/// # Ok::<(), fencelock::Error>(())
+/// ```
+pub fn gate_trigger(table: &str, column: &str) -> Result<String> {
+    let table = Table::parse(table, MOST_BYTES)?;
+    identifier::check("column", column, MOST_BYTES)?;
+    // Whatever `standard_conforming_strings` is.
+    let word = format!("E'{}'", column.replace('\\', "\\\\").replace('\'', "''"));
+    let (place, name, column) = (table.place('"'), quoted('"', table.name), quoted('"', column));
+    // One for each table: two tables may have two owners. The server cuts a name that is too long.
+    let function = quoted('"', &format!("fencelock_refuse_{}", table.name));
+    Ok(format!(
+        "-- Refuses older fencing tokens. To run it again replaces it, in one transaction without a gap.
+CREATE OR REPLACE FUNCTION {place}{function}() RETURNS trigger LANGUAGE plpgsql AS $fencelock$
+BEGIN
+    RAISE EXCEPTION 'lost: a newer holder has written this row since; acquire the lock again'
+        USING ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = TG_ARGV[0],
+            DETAIL = format('The token of the write is %s, that of the row %s.',
+                coalesce(to_jsonb(NEW) ->> TG_ARGV[0], 'missing'), to_jsonb(OLD) ->> TG_ARGV[0]);
+END $fencelock$;
+DROP TRIGGER IF EXISTS fencelock_gate ON {place}{name};
+CREATE TRIGGER fencelock_gate BEFORE UPDATE ON {place}{name} FOR EACH ROW
+    WHEN (NEW.{column} < OLD.{column} OR (NEW.{column} IS NULL AND OLD.{column} IS NOT NULL)) EXECUTE FUNCTION {place}{function}({word});
+"
+    ))
 }
 
 fn schema_of(Tables { word, table, cells, rows, tokens }: &Tables) -> String {
@@ -157,7 +203,7 @@ const CELL: &[(&str, Type)] = &[
 ];
 
 /// Makes sure that the columns are of the types that the statements write.
-pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> error::Result<()> {
+pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> Result<()> {
     let each = [(&tables.word, store, WRITTEN), (&tables.cells, cell_store, CELL)];
     for (table, found, columns) in each {
         let differs = |(found, (_, wanted)): &(&Type, &(&str, Type))| found != &wanted;
@@ -166,4 +212,78 @@ pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> err
         }
     }
     Ok(())
+}
+
+/// For each of the columns $2: whether the table $1 is there, the column's type, and whether it is a key by itself.
+const SHAPE: &str = "WITH t AS (SELECT to_regclass($1) AS oid), c AS (
+        SELECT a.attname, a.attnum, format_type(a.atttypid, -1) AS type FROM pg_attribute AS a, t
+        WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped)
+    SELECT t.oid IS NOT NULL, c.type,
+        EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = t.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+            AND i.indnkeyatts = 1 AND i.indkey[0] = c.attnum)
+        AND NOT EXISTS (SELECT FROM pg_inherits AS h, pg_class AS p WHERE h.inhparent = t.oid AND p.oid = t.oid AND p.relkind = 'r')
+    FROM t, unnest($2::text[]) WITH ORDINALITY AS n(name, at) LEFT JOIN c ON c.attname = n.name ORDER BY n.at";
+
+/// The types of these columns, of which the first is the key. Refused if one is missing, or the key is of no use as such.
+pub(super) async fn types(
+    connection: &Connection,
+    table: &KeyedTable<'_>,
+    columns: &[&str],
+    known: &[State],
+) -> Result<Vec<String>, Fault> {
+    let names = columns.iter().map(|&name| name.to_owned()).collect();
+    let asked = Statement::once(SHAPE, [table.name('"').into(), Value::Names(names)]);
+    let rows = connection.send(&[asked], false, known).await?.rows();
+    let shown = |(row, name): (&Row, &&str)| {
+        if !column::<bool>(row, 0, "table")? {
+            return Err(table.no_table());
+        }
+        let kind = column::<Option<&str>>(row, 1, "type")?;
+        Ok((kind.ok_or_else(|| table.no_column(name))?.to_owned(), column(row, 2, "unique")?))
+    };
+    let shown: Result<Vec<(String, bool)>> = rows.iter().zip(columns).map(shown).collect();
+    let shown = shown.map_err(Fault::refused)?;
+    let (key, is_unique) = shown.first().ok_or_else(Fault::vanished)?;
+    if ["name", "\"char\""].contains(&key.as_str()) {
+        return Err(Fault::refused(table.does_not_name(key)));
+    }
+    if !is_unique {
+        return Err(Fault::refused(table.not_unique()));
+    }
+    Ok(shown.into_iter().map(|(kind, _)| kind).collect())
+}
+
+/// The statements for the versions in a table.
+pub(super) async fn layout(connection: &Connection, own: &OwnTable<'_>) -> Result<Layout, Fault> {
+    let columns = [own.keyed.key, own.version, own.value];
+    let types = types(connection, &own.keyed, &columns, OWN_TABLE).await?;
+    let [key_type, version_type, value_type] = &types[..] else { return Err(Fault::vanished()) };
+    if !["smallint", "integer", "bigint"].contains(&version_type.as_str()) {
+        return Err(Fault::refused(own.does_not_count(version_type)));
+    }
+    let (table, clock) = (own.keyed.name('"'), Postgres::CLOCK);
+    let [key, version, value] = own.columns('"');
+    let is_it = format!("t.{key} = {}", of_type("$1::text", key_type));
+    Ok(Layout {
+        look: vec![format!(
+            "SELECT t.{key} IS NOT NULL, t.{version}::bigint, to_jsonb(t.{value})::text, c.now
+             FROM (SELECT {clock} AS now) AS c LEFT JOIN {table} AS t ON {is_it}"
+        )],
+        lock: format!(
+            "SELECT t.{version}::bigint, {clock} FROM {table} AS t WHERE {is_it} FOR UPDATE"
+        ),
+        replace: format!(
+            "UPDATE {table} AS t SET {version} = t.{version} + 1, {value} = {}
+             WHERE {is_it} AND t.{version} = $3 RETURNING t.{version}::bigint, {clock}",
+            of_type("$2::jsonb", value_type)
+        ),
+        kind: Kind::Json,
+    })
+}
+
+/// A parameter as a value of this type, by the input of the type: a cast would cut what is too long.
+pub(super) fn of_type(parameter: &str, kind: &str) -> String {
+    format!(
+        "(SELECT x.it FROM jsonb_to_record(jsonb_build_object('it', {parameter})) AS x(it {kind}))"
+    )
 }

@@ -5,33 +5,36 @@
 //! server's own queue, for a second at a time.
 
 use std::future::Future;
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio_postgres::NoTls;
 
 use super::connection::{Connection, Hear, Heard, connect};
 use super::dialect::{BEGIN, Postgres};
 use super::fault::{OWN_ROWS, State, no_tables, pooled, state};
-use super::own_table::{of_type, types};
-use super::unclosed::Unclosed;
-use super::{schema, session_guarantees};
+use super::guarantees;
+use super::schema::{self, of_type, types};
 use crate::driver::identifier::quoted;
 use crate::driver::own_table::KeyedTable;
 use crate::driver::sql::dialect::AddressOf;
+use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::{Fault, lost};
 use crate::driver::sql::host::Host;
-use crate::driver::sql::room::when_there_is_room;
+use crate::driver::sql::pool::when_there_is_room;
 use crate::driver::sql::session::{
     INTERRUPT, Named, Place, Rows, SessionDialect, SessionLocks, Way, Wire,
 };
 use crate::driver::sql::statement::{Answer, Statement, Value, column, name};
-use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
-use crate::options::{Durability, Options};
+use crate::fence::Token;
+use crate::options::{Durability, Options, check_name};
 use crate::port::{
     EndSink, Guarantee, HolderView, LockKey, LockState, Mode, RuntimeHandle, WaiterView,
 };
@@ -41,6 +44,44 @@ use crate::runtime::sync::Mutex;
 pub type AdvisoryStore = SessionLocks<Postgres, Named<Postgres>>;
 /// The same of the rows of a table, which are locks while they are locked.
 pub type RowStore = SessionLocks<Postgres, Rows<Postgres>>;
+
+/// Takes the lock `name` within a transaction of yours, and answers its fencing token. The lock is held until the transaction ends. It
+/// excludes, and waits for, other transactions and the holders of `postgres+advisory://`; it does not know of locks in the table
+/// (`postgres://`).
+///
+/// `ask` runs the statement that it is given in the transaction, with the name as its only parameter, and answers the number that comes
+/// of it. So this works with every PostgreSQL library. Ask first in a transaction, which should be `READ COMMITTED`: at other levels
+/// the transaction goes on to see what was there before it had the lock. The wait has no limit but the session's `lock_timeout`.
+/// The statement calls `fencelock_lock` on the session's `search_path`. With another `table` or `schema`, have `ask` run
+/// `SELECT locks.app_lock($1)` and the like instead of what it is given.
+///
+/// Fails with the code `invalid` for what can be no name, and as `ask` does.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// use fencelock::driver::postgres::lock_in;
+/// # struct Row(i64);
+/// # impl Row { fn get(&self, _: i32) -> i64 { self.0 } }
+/// # struct Transaction;
+/// # impl Transaction {
+/// #     async fn query_one(&self, _: &str, _: &[&&str]) -> Result<Row, fencelock::Error> { Ok(Row(64)) }
+/// # }
+/// # let transaction = Transaction;
+/// // With a transaction of tokio-postgres:
+/// let ask = async |sql: &str, name: &str| Ok(transaction.query_one(sql, &[&name]).await?.get(0));
+/// let token = lock_in("orders:42", ask).await?;
+/// assert_eq!(token.get(), 64);
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+pub async fn lock_in<E: From<Error>>(
+    name: &str,
+    ask: impl AsyncFnOnce(&str, &str) -> Result<i64, E>,
+) -> Result<Token, E> {
+    check_name(name)?;
+    let token = ask("SELECT fencelock_lock($1)", name).await?;
+    let token = u64::try_from(token).map_err(|_| Error::internal("a token is negative"))?;
+    Ok(Token::new(token))
+}
 
 /// The longest ttl that the server's settings for a silent session can hold.
 const LONGEST_TTL: Duration = Duration::from_millis(i32::MAX as u64);
@@ -99,8 +140,7 @@ impl SessionDialect for Postgres {
 
     const BEAT: &'static str = "SELECT pg_backend_pid()";
     const WAITS_SHORTLY: bool = true;
-    const GUARANTEES: [&'static [Guarantee]; 2] =
-        [session_guarantees::ADVISORY, session_guarantees::ROWS];
+    const GUARANTEES: [&'static [Guarantee]; 2] = [guarantees::ADVISORY, guarantees::ROWS];
     const FREE_ALL: &'static str = "SELECT pg_backend_pid(), pg_advisory_unlock_all()::text";
 
     fn check(options: &Options) -> Result<()> {
@@ -348,5 +388,36 @@ impl SessionDialect for Postgres {
         }
         state.kind = state.holders.first().map(|holder| holder.mode.kind()).unwrap_or_default();
         Ok(state)
+    }
+}
+
+/// A stream that stays open when its writer closes it: a pooler forgets the request of a client that has gone.
+struct Unclosed<'a, S>(&'a mut S);
+
+impl<S: AsyncRead + Unpin> AsyncRead for Unclosed<'_, S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Unclosed<'_, S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(context, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(context)
     }
 }

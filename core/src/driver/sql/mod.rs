@@ -9,25 +9,21 @@ pub(super) mod address;
 pub(super) mod cell;
 pub(super) mod dialect;
 pub(super) mod fault;
-pub(super) mod first_host;
 pub(super) mod foreign;
 mod foreign_rows;
 pub(super) mod guarantees;
 pub(super) mod host;
-pub(super) mod idle;
-mod known;
-pub(super) mod known_tables;
+pub(super) mod known;
 pub(super) mod link;
 pub(super) mod own_table;
 pub(super) mod plain;
+pub(super) mod pool;
 pub(super) mod records;
-pub(super) mod room;
 pub(super) mod row;
 pub(super) mod session;
 pub(super) mod statement;
 pub(super) mod store;
 pub(super) mod sweep;
-pub(super) mod tables;
 mod transaction;
 
 /// SQL's numbers have a sign. What they cannot hold is never reached.

@@ -1,13 +1,15 @@
-//! The file's one connection, changed in short transactions.
+//! The file's one connection, changed in short transactions. While another connection writes, it is waited for: first awake, within SQLite, then
+//! asleep.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
-use super::busy::try_again;
 use super::cell;
 use super::fault::{Fault, FaultKind, NEEDS_LOCAL_DISK};
 use super::file::{check_ours, make_ours};
@@ -15,7 +17,9 @@ use super::fork::{OpenMark, mark_open, no_fork};
 use super::row::{self, Rows};
 use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
-use crate::port::{Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
+use crate::port::{
+    Answer, CellKey, Change, Instant, LockKey, Look, Notice, RuntimeHandle, Step, Swap,
+};
 
 /// With its first step and after so many more a connection looks at so many rows, and those nobody needs any more go. More
 /// rows than steps, so that a file that forgets names stays small; few enough that no step is slow.
@@ -235,4 +239,44 @@ pub(super) fn write_back(path: &Path, log: &AtomicI32) -> Result<(), Fault> {
         connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?;
     }
     Ok(())
+}
+
+/// How often SQLite tries at once: for some 100 µs, many times as long as a step holds the file.
+const TRIES: i32 = 16;
+const SHORTEST_NAP: Duration = Duration::from_millis(1);
+const LONGEST_NAP: Duration = Duration::from_millis(64);
+
+/// SQLite's busy handler: whether it is to try again.
+pub(super) fn try_again(tried: i32) -> bool {
+    // Whoever has the file may be waiting for this processor.
+    std::thread::yield_now();
+    tried < TRIES
+}
+
+/// Tries until the file is not busy, or until `timeout` after the first time it was. `until` keeps that end from one part of an
+/// operation to the next.
+pub(super) async fn keep_trying<T>(
+    runtime: &RuntimeHandle,
+    timeout: Duration,
+    until: &mut Option<Instant>,
+    attempt: impl Fn() -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let mut nap = SHORTEST_NAP;
+    loop {
+        let error = match attempt() {
+            Err(Fault { kind: FaultKind::Busy, error }) => error,
+            other => return other,
+        };
+        let now = runtime.now();
+        let until = *until.get_or_insert(now + timeout);
+        if now >= until {
+            return Err(error.into());
+        }
+        // Those who collided are not to meet again.
+        let mut byte = [0];
+        runtime.random(&mut byte);
+        let shorter = nap * (512 - u32::from(byte[0])) / 512;
+        runtime.sleep_until(until.min(now + shorter)).await;
+        nap = LONGEST_NAP.min(nap * 2);
+    }
 }

@@ -8,8 +8,6 @@
 //! whoever comes next. Waiters are woken through a Unix datagram socket that each listening client binds beside the file.
 //! Where there are no such sockets, on Windows, waiters ask again by themselves.
 
-mod address;
-mod busy;
 mod cell;
 mod database;
 mod fault;
@@ -19,7 +17,6 @@ mod fork;
 mod guarantees;
 mod notices;
 mod row;
-mod socket;
 #[cfg(all(test, unix))]
 mod tests;
 
@@ -29,14 +26,12 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::address::Addresses;
-use self::busy::keep_trying;
-use self::database::{Database, write_back};
+use self::database::{Database, keep_trying, write_back};
 use self::fault::Fault;
 pub use self::fence::gate_trigger;
 use self::file::Identity;
 pub use self::fork::{Stillness, still};
-use self::notices::Notices;
+use self::notices::{Addresses, Notices};
 use crate::driver::record::Scene;
 use crate::error::{Error, Result};
 use crate::options::Options;

@@ -1,10 +1,12 @@
-//! Wake-ups between the clients of one file: each that listens has a datagram socket, whose name stands in its tickets.
+//! Wake-ups between the clients of one file: each that listens has a datagram socket, whose name stands in its tickets. The socket is a file
+//! beside the database, named after it, or in the temporary directory where that cannot be. Windows has none: waiters ask again by themselves
+//! there.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +14,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use super::address::Addresses;
-use super::socket::{Socket, is_dead};
+pub(super) use self::platform::{Socket, is_dead, made_at};
 use crate::driver::datagram;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -183,4 +184,190 @@ impl Notices {
         }
         true
     }
+}
+
+#[cfg(unix)]
+mod platform {
+    use std::fs::{Permissions, set_permissions, symlink_metadata};
+    use std::io::{self, ErrorKind};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+    use std::os::unix::net::UnixDatagram;
+    use std::path::Path;
+
+    /// One that sends, or is bound to a file. It never blocks.
+    pub(in super::super) struct Socket(UnixDatagram);
+
+    impl Socket {
+        /// One that only sends.
+        pub(in super::super) fn unbound() -> io::Result<Self> {
+            Self::nonblocking(UnixDatagram::unbound()?)
+        }
+
+        /// One that hears what is sent to this file, to which nobody but this user may write.
+        pub(in super::super) fn bind(path: &Path) -> io::Result<Self> {
+            let socket = UnixDatagram::bind(path)?;
+            set_permissions(path, Permissions::from_mode(0o600))?;
+            Self::nonblocking(socket)
+        }
+
+        fn nonblocking(socket: UnixDatagram) -> io::Result<Self> {
+            socket.set_nonblocking(true)?;
+            Ok(Self(socket))
+        }
+
+        /// Sends a datagram.
+        pub(in super::super) fn send_to(&self, bytes: &[u8], path: &Path) -> io::Result<()> {
+            self.0.send_to(bytes, path).map(drop)
+        }
+
+        /// Passes on what is sent here, until that fails.
+        pub(in super::super) async fn hear(
+            self,
+            most: usize,
+            mut heard: impl FnMut(&[u8]),
+        ) -> io::Result<()> {
+            let socket = tokio::net::UnixDatagram::from_std(self.0)?;
+            let mut buffer = vec![0; most];
+            loop {
+                let length = socket.recv(&mut buffer).await?;
+                heard(&buffer[..length]);
+            }
+        }
+    }
+
+    /// Whether nobody listens there, for certain.
+    pub(in super::super) fn is_dead(path: &Path) -> bool {
+        let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
+        tried.is_err_and(|error| {
+            matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+        })
+    }
+
+    /// Since when a socket is there, in seconds; `None` if there is none.
+    pub(in super::super) fn made_at(path: &Path) -> Option<i64> {
+        let found = symlink_metadata(path).ok()?;
+        found.file_type().is_socket().then(|| found.mtime())
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use std::convert::Infallible;
+    use std::io::{self, ErrorKind};
+    use std::path::Path;
+
+    /// There is none.
+    pub(in super::super) struct Socket(Infallible);
+
+    impl Socket {
+        pub(in super::super) fn unbound() -> io::Result<Self> {
+            Err(ErrorKind::Unsupported.into())
+        }
+
+        pub(in super::super) fn bind(_: &Path) -> io::Result<Self> {
+            Self::unbound()
+        }
+
+        pub(in super::super) fn send_to(&self, _: &[u8], _: &Path) -> io::Result<()> {
+            match self.0 {}
+        }
+
+        #[allow(clippy::unused_async)] // As its counterpart, which does hear.
+        pub(in super::super) async fn hear(self, _: usize, _: impl FnMut(&[u8])) -> io::Result<()> {
+            match self.0 {}
+        }
+    }
+
+    /// That cannot be told: others may listen where this system has no way to look.
+    pub(in super::super) fn is_dead(_: &Path) -> bool {
+        false
+    }
+
+    pub(in super::super) fn made_at(_: &Path) -> Option<i64> {
+        None
+    }
+}
+
+const MARK: &str = "fencelock-";
+const END: &str = ".sock";
+const DIGITS: usize = 16;
+/// A socket's file exists a moment before it can be reached: a young one is left alone.
+const YOUNG: u64 = 10;
+
+/// The addresses of one database's clients.
+///
+/// A socket beside the file is written into tickets by its file name alone, so that processes which see the directory
+/// under different paths (containers with a shared volume) reach each other; one elsewhere by its whole path.
+pub(super) struct Addresses {
+    directory: PathBuf,
+    /// The prefix of the names beside the file; `None` if the file's name is not UTF-8, which tickets are.
+    prefix: Option<String>,
+    runtime: RuntimeHandle,
+}
+
+impl Addresses {
+    /// Those of the database at `path`, an absolute path without links.
+    pub(super) fn of(path: &Path, runtime: RuntimeHandle) -> Self {
+        let name = path.file_name().and_then(|name| name.to_str());
+        Self {
+            directory: path.parent().unwrap_or(Path::new("/")).to_owned(),
+            prefix: name.map(|name| format!("{name}.{MARK}")),
+            runtime,
+        }
+    }
+
+    /// Places to bind a new socket, best first, each as channel and path.
+    pub(super) fn draw(&self) -> Vec<(Arc<str>, PathBuf)> {
+        let mut bytes = [0; 8];
+        self.runtime.random(&mut bytes);
+        let end = format!("{:0DIGITS$x}{END}", u64::from_le_bytes(bytes));
+        let beside = self.prefix.as_ref().map(|prefix| {
+            let name = format!("{prefix}{end}");
+            let path = self.directory.join(&name);
+            (name.into(), path)
+        });
+        let path = std::env::temp_dir().join(format!("{MARK}{end}"));
+        let elsewhere = path.to_str().filter(|_| path.is_absolute()).map(Arc::from);
+        beside.into_iter().chain(elsewhere.map(|channel| (channel, path))).collect()
+    }
+
+    /// The path a ticket's channel stands for, if it is one of ours.
+    pub(super) fn path(&self, channel: &str) -> Option<PathBuf> {
+        let path = Path::new(channel);
+        if !is_ours(path) {
+            return None;
+        }
+        (path.is_absolute() || !channel.contains('/')).then(|| self.directory.join(path))
+    }
+
+    /// Removes the sockets beside `own` that nobody listens on any more.
+    pub(super) fn clean(&self, own: &Path) {
+        let Some(directory) = own.parent() else { return };
+        // In the temporary directory they are not named after the database.
+        let prefix = match &self.prefix {
+            Some(prefix) if directory == self.directory => prefix,
+            _ => MARK,
+        };
+        let now = i64::try_from(self.runtime.wall() / 1_000_000).unwrap_or(i64::MAX);
+        let is_stale = |path: &Path| {
+            made_at(path).is_some_and(|at| at.saturating_add_unsigned(YOUNG) < now) && is_dead(path)
+        };
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+            let path = entry.path();
+            if named && is_ours(&path) && is_stale(&path) {
+                // Somebody else may have been faster.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// Whether a file is named as our sockets are.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let digits = name.strip_suffix(END).and_then(|name| Some(name.rsplit_once(MARK)?.1));
+    digits.is_some_and(|digits| {
+        digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }

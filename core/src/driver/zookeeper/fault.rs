@@ -3,7 +3,7 @@
 use zookeeper_client::Error as Fault;
 
 use super::address::Address;
-use super::node::Names;
+use super::layout::Names;
 use crate::driver::hosts::Host;
 use crate::error::{Code, Error};
 use crate::port::Failure;

@@ -21,14 +21,11 @@ mod cells;
 mod fault;
 mod guarantees;
 mod layout;
-mod node;
 mod places;
-mod process;
 mod relay;
 mod session;
 mod steps;
 mod store;
-mod sweep;
 mod watches;
 
 pub use self::store::ZookeeperStore;

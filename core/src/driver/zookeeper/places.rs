@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::layout::LEASES;
-use super::node::{Child, Names, Node, digits};
+use super::layout::{Child, Names, Node, digits};
 use crate::port::{Mode, OwnerId, Rank, Standing};
 use crate::runtime::sync::Mutex;
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,9 +13,8 @@ use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, SessionState, St
 
 use super::address::Address;
 use super::fault::{absent, ended, judge, unanswered};
-use super::node::{Names, Node};
+use super::layout::{Names, Node};
 use super::places::{Places, Stored};
-use super::process;
 use super::relay::Relay;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
@@ -109,7 +109,7 @@ impl Sessions {
     }
 
     async fn connect(self: &Arc<Self>, ttl: Duration) -> Result<Client> {
-        process::check(self.runtime.process())?;
+        check_process(self.runtime.process())?;
         if ttl.is_zero() || !ttl.subsec_nanos().is_multiple_of(1_000_000) {
             let message = "on ZooKeeper the session's `ttl` must be whole milliseconds";
             return Err(Error::invalid("ttl", message));
@@ -329,4 +329,21 @@ fn other_ttl(given: Duration) -> Error {
         "this ensemble gives no session of the `ttl` asked for, but one of {given:?}: ask for that, or change its `minSessionTimeout` or `maxSessionTimeout`"
     );
     Error::invalid("ttl", message)
+}
+
+/// The process that used the client library first, also in its children: all its sockets are waited for by one thread, which no child of a
+/// fork has.
+static FIRST: AtomicU32 = AtomicU32::new(0);
+
+/// Refuses in the child of a process that has used the library.
+fn check_process(process: u32) -> Result<()> {
+    match FIRST.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(first) if first != process => Err(inherited()),
+        _ => Ok(()),
+    }
+}
+
+fn inherited() -> Error {
+    let message = "this process was forked by one that had connected to ZooKeeper, so it cannot reach ZooKeeper; start it anew (`spawn`), or connect only after the fork";
+    Error::new(Code::Unsupported, message)
 }

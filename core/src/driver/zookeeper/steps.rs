@@ -8,8 +8,8 @@ use futures_util::future::{OptionFuture, join, join_all};
 use zookeeper_client::{Client, CreateMode, Error as Fault, MultiWriteError};
 
 use super::fault::{foreign, judge, not_kazoos};
+use super::layout::{Child, Names, Node, digits};
 use super::layout::{LEASES, Layout};
-use super::node::{Child, Names, Node, digits};
 use super::places::{Stored, folder, named, names};
 use super::session::{Session, Sessions};
 use crate::driver::entry_text::EntryText;

@@ -12,7 +12,7 @@ use super::address::Address;
 use super::cells::ZookeeperCells;
 use super::guarantees::GUARANTEES;
 use super::layout::{CELLS, LEASES, Layout};
-use super::node::{Child, Names};
+use super::layout::{Child, Names};
 use super::places::Stored;
 use super::session::Sessions;
 use super::steps::{Steps, children, view};

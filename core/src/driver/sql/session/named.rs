@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::connection::{Connection, second};
 use super::{SessionDialect, Way};
+use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::{Fault, lost};
 use crate::driver::sql::statement::{Statement, name};
-use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::options::Options;

@@ -1,14 +1,18 @@
 //! Connections of a client that nobody uses at the moment. They are closed when they lay idle for long: a server has few, and other programs
-//! need them too.
+//! need them too. One that is full is asked again.
 
+use std::future::Future;
 use std::time::Duration;
 
+use super::fault::is_full;
+use crate::error::Result;
+use crate::port::backoff::Backoff;
 use crate::port::{Instant, RuntimeHandle};
 
 /// After so long an idle connection is closed.
 pub(in crate::driver) const REST: Duration = Duration::from_secs(20);
 
-/// See the module. The one that was used last is the last.
+/// The connections of a client that nobody uses at the moment; the one that was used last is the last.
 pub(in crate::driver) struct Idle<T> {
     all: Vec<(T, Instant)>,
     /// A task closes those that lie idle for long.
@@ -58,6 +62,28 @@ pub(in crate::driver) async fn close_old<T>(
         if !goes_on {
             return;
         }
+    }
+}
+
+/// The longest pause before it is asked again: each refusal costs the server a thread or a process.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The result of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held, and one
+/// of the client's own may be given back.
+pub(in crate::driver) async fn when_there_is_room<T, F: Future<Output = Result<T>>>(
+    runtime: &RuntimeHandle,
+    limit: Duration,
+    mut open: impl FnMut() -> F,
+) -> Result<T> {
+    let (end, mut backoff) = (runtime.now() + limit, Backoff::new());
+    loop {
+        let opened = open().await;
+        let again = runtime.now() + Backoff::spread(backoff.next_up_to(PAUSE), runtime);
+        // The reason is known before whoever waits is told that it took too long.
+        if !opened.as_ref().is_err_and(is_full) || again + limit / 8 >= end {
+            return opened;
+        }
+        runtime.sleep_until(again).await;
     }
 }
 
