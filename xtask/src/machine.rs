@@ -74,9 +74,9 @@ impl Need {
                 &["default-jdk-headless", "maven"],
             ),
             Self::Ruby => (
-                "Ruby 3.1 with ffi and minitest",
-                "ruby -e 'exit RUBY_VERSION >= %q(3.1) && !!require(%q(ffi)) && !!require(%q(minitest))' && gem --version",
-                &["ruby", "ruby-ffi", "ruby-minitest"],
+                "Ruby 3.1 with ffi, minitest and Puma",
+                "ruby -e 'exit RUBY_VERSION >= %q(3.1) && !!require(%q(ffi)) && !!require(%q(minitest))' && gem --version && puma --version",
+                &["ruby", "ruby-ffi", "ruby-minitest", "puma"],
             ),
             Self::Pgbouncer => {
                 ("PgBouncer", "ls /usr/sbin/pgbouncer || pgbouncer --version", &["pgbouncer"])

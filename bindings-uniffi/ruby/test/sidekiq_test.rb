@@ -21,6 +21,20 @@ class SidekiqTest < Minitest::Test
     assert_equal :again, run_job([1], true) { :again }
   end
 
+  # As the processes of a swarm: the parent has connected before it forks.
+  def test_a_forked_process_meets_the_twin_of_its_parent
+    Dir.mktmpdir do |folder|
+      @chain = Fencelock::Sidekiq.new(url: "sqlite:#{folder}/locks.db")
+      run_job([1], true) do
+        met = in_child do
+          held = assert_raises(Fencelock::Sidekiq::Held) { run_job([1], true) { flunk } }
+          [held.code, run_job([2], true) { :other }]
+        end
+        assert_equal ['timeout', :other], met
+      end
+    end
+  end
+
   def test_long_arguments_are_hashed
     assert_equal 1, run_job(['x' * 5000], true) { 1 }
   end
