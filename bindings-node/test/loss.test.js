@@ -112,10 +112,11 @@ onRedis('a theft', (store) => {
     const client = await open(t, store, { ttl: 600 });
     const name = fresh();
     const guard = await client.lock(name).acquire();
-    await store.redis.command('SET', name, 'thief', 'PX', 60_000);
+    const key = `fencelock:{${name}}:held:${name}`;
+    await store.redis.command('SET', key, 'thief', 'PX', 60_000);
     await once(guard.signal, 'abort');
     assert.equal(await guard.release(), 'already_lost');
-    assert.equal(await store.redis.command('GET', name), 'thief');
-    await store.redis.command('DEL', name);
+    assert.equal(await store.redis.command('GET', key), 'thief');
+    await store.redis.command('DEL', key);
   });
 });

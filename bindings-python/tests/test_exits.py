@@ -120,7 +120,7 @@ def test_an_exit_with_held_guards_frees_them(shared_url, name, end, way):
     with fencelock.connect(shared_url) as client:
         names = client.names(name)
         held = sum(len(client.lock(name).inspect().holders) for name in names)
-        assert (len(names), held) == ((65, 73) if way == "many threads" else (64, 72))
+        assert (len(names), held) == ((65, 69) if way == "many threads" else (64, 68))
         if end.startswith("SIG"):
             process.send_signal(getattr(signal, end))
         else:
@@ -214,5 +214,7 @@ def test_an_exit_with_threads_that_wait_is_quiet(redis_url, name, wave):
     began = time.monotonic()
     for process in processes:
         said, complaint = process.communicate(timeout=10)
-        assert (process.returncode, said, complaint) == (0, "", ""), wave
+        # That the hold ended while somebody waited for its loss is a warning.
+        others = [line for line in complaint.splitlines() if not line.endswith("the client was closed")]
+        assert (process.returncode, said, others) == (0, "", []), wave
     assert time.monotonic() - began < 3

@@ -141,7 +141,9 @@ async fn storm(url: &str) -> Arc<Vec<Client>> {
     let (begin, seed) = (Instant::now(), seed());
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
-        clients.push(fencelock::connect(url).await.expect("the store is there"));
+        // Hundreds of requests at once on a busy machine.
+        let client = Client::builder().option("timeout", "30s");
+        clients.push(client.connect(url).await.expect("the store is there"));
     }
     let (clients, cancelled) = (Arc::new(clients), Arc::new(AtomicU64::new(0)));
     let tasks = (0..TASKS as u64).map(|task| {

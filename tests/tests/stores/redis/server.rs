@@ -75,7 +75,7 @@ async fn u23_a_password_that_changes_is_read_anew() {
     let both = fencelock::connect(&format!("redis://:hunter2@{place}")).await.unwrap_err();
     assert_eq!(both.fields()["argument"], "password_file", "{both}");
     let client = fencelock::connect(&format!("redis://{place}")).await.unwrap();
-    client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+    let kept = client.lock("kept").acquire().await.unwrap();
     let mut other = redis::Client::open(format!("redis://:hunter2@127.0.0.1:{}", server.port()))
         .and_then(|client| client.get_connection())
         .unwrap();
@@ -92,10 +92,12 @@ async fn u23_a_password_that_changes_is_read_anew() {
         .unwrap();
     // With the former password there is no way back.
     let refused = client.lock("x").acquire_within(Duration::from_secs(2)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Auth, "{refused}");
     assert!(!shown(&refused).contains("hunter"), "{}", shown(&refused));
     std::fs::write(&file, "hunter3").unwrap();
     let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
     guard.release().await.check().unwrap();
+    kept.release().await.check().expect("nothing is lost");
 }
 
 #[tokio::test]

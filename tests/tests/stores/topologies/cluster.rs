@@ -159,7 +159,9 @@ async fn a_cluster_that_is_down_is_waited_for() {
     let owner = set.owner("held");
     let refused = client.lock("orders").try_acquire().await.unwrap_err();
     assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
-    assert!(refused.to_string().contains("CLUSTERDOWN"), "{refused}");
+    // A try is made twice; the second one may know already that no node has the slot.
+    let told = refused.to_string();
+    assert!(told.contains("CLUSTERDOWN") || told.contains("no node has"), "{refused}");
     let waiting = tokio::spawn({
         let lock = client.lock("orders");
         async move { lock.acquire_within(Duration::from_secs(10)).await }

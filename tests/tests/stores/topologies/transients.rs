@@ -96,7 +96,9 @@ async fn trouble(
     begin(&mut admin);
     let refused = asker.lock("orders").try_acquire().await.unwrap_err();
     assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
-    assert!(refused.to_string().contains(says), "{refused}");
+    // A try is made twice, and the second one may meet what the first one has found out.
+    let told = refused.to_string();
+    assert!(told.contains(says) || told.contains("READONLY"), "{refused}");
     // A full server lets a script through whose first write needs no memory, and then all that it writes.
     let full = says == "OOM";
     for lock in kinds(&asker, "orders") {
@@ -202,7 +204,7 @@ async fn loading_is_waited_out() {
     {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let slow = ["--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"];
+    let slow = ["--key-load-delay", "15000", "--loading-process-events-interval-bytes", "1024"];
     let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
     server.restart_with(&[&keeps[..], &slow[..]].concat());
     let refused = asker.lock("orders").try_acquire().await.unwrap_err();
