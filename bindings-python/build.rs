@@ -18,22 +18,21 @@ fn main() {
     if !is_glibc || !linker.contains("zig") {
         return;
     }
-    assert_eq!(
-        target,
-        of("HOST"),
-        "zig would link an unwinder of its own, which crashes: build the wheel on a machine of its kind"
-    );
-    let library = of_this_machine();
+    let compiler = if target == of("HOST") {
+        "cc".to_owned()
+    } else {
+        format!("{}-linux-gnu-gcc", of("CARGO_CFG_TARGET_ARCH"))
+    };
+    let library = unwinder(&compiler);
     println!("cargo::rerun-if-changed={}", library.display());
     println!("cargo::rustc-link-arg-cdylib={}", library.display());
 }
 
-/// Where this machine has its unwinder.
-fn of_this_machine() -> PathBuf {
-    let named = Command::new("cc").arg("-print-file-name=libgcc_s.so.1").output();
-    let named =
-        named.expect("there should be a C compiler, `cc`, that knows where libgcc_s.so.1 is");
+/// Where a compiler has the unwinder of its target.
+fn unwinder(compiler: &str) -> PathBuf {
+    let named = Command::new(compiler).arg("-print-file-name=libgcc_s.so.1").output();
+    let named = named.unwrap_or_else(|error| panic!("`{compiler}` should be there: {error}"));
     let path = PathBuf::from(String::from_utf8_lossy(&named.stdout).trim());
     // A path within the compiler's own folder would be gone with its next version.
-    path.canonicalize().expect("`cc -print-file-name=libgcc_s.so.1` should name a file")
+    path.canonicalize().unwrap_or_else(|_| panic!("`{compiler}` should have a libgcc_s.so.1"))
 }
