@@ -6,7 +6,8 @@
 #   node/  the native part of the npm package, under the name that napi knows it by
 #   ruby/  the native part of the gem, in the folder of its platform; there is none for Windows
 #
-# FENCELOCK_PROFILE names the profile, instead of `release`. The workflow of the release runs it on each platform.
+# FENCELOCK_PROFILE names the profile, instead of `release`. The workflow of the release runs it on each platform. With
+# FENCELOCK_BUILDER=cargo-zigbuild one machine builds for others; CARGO_TARGET_…_RUNNER, as cargo knows it, runs their programs.
 set -euo pipefail
 mkdir -p "${1:?a folder}" && folder=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
@@ -16,14 +17,19 @@ export CARGO_PROFILE_RELEASE_STRIP=symbols
 
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 triple=${2:-$host}
+builder=${FENCELOCK_BUILDER:-cargo}
 built=${CARGO_TARGET_DIR:-target}/$profile
-build() { cargo build --locked --profile "$profile" "$@"; }
-if [ "$triple" != "$host" ]; then
-  # A toolchain that this machine emulates.
+build() { "$builder" build --locked --profile "$profile" "$@"; }
+if [ "$triple" != "$host" ] || [ "$builder" != cargo ]; then
   rustup target add "$triple"
   built=${CARGO_TARGET_DIR:-target}/$triple/$profile
-  build() { cargo build --locked --profile "$profile" --target "$triple" "$@"; }
+  target=$triple
+  # Zig has the symbols of every glibc, a container of the release those of an old one.
+  case $builder-$triple in cargo-zigbuild-*-linux-gnu) target=$triple.2.17 ;; esac
+  build() { "$builder" build --locked --profile "$profile" --target "$target" "$@"; }
 fi
+runner=$(tr a-z- A-Z_ <<<"CARGO_TARGET_${triple}_RUNNER")
+runner=${!runner:-}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 processor=${triple%%-*}
 node=$processor
@@ -45,9 +51,9 @@ if [ "${triple#*-windows-}" = "$triple" ]; then
   trap 'rm -rf "$stage"' EXIT
   mkdir -p "$stage/$stem"/{man/man1,completions} "$folder/cli"
   cp "$built/fencelock" cli/README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/$stem"
-  "$stage/$stem/fencelock" manual "$stage/$stem/man/man1"
+  $runner "$stage/$stem/fencelock" manual "$stage/$stem/man/man1"
   while read -r shell file; do
-    "$stage/$stem/fencelock" completions "$shell" >"$stage/$stem/completions/$file"
+    $runner "$stage/$stem/fencelock" completions "$shell" >"$stage/$stem/completions/$file"
   done <<'SHELLS'
 bash fencelock.bash
 elvish fencelock.elv
