@@ -2,7 +2,7 @@ import { onAbort } from './cancellation.js';
 import { internal, sound } from './defect.js';
 import { errorOf, FencelockError, type Failure } from './error.js';
 import { leavesAtExit } from './leaving.js';
-import { lostBeforeRelease as lostText, open, type Door } from './native.js';
+import { open, type Door } from './native.js';
 
 /** Called with how an operation ended: with a value, or with a failure. */
 type End = (value: unknown, failure: Failure | undefined) => void;
@@ -187,9 +187,4 @@ export function complaint(client: number, guard: number): FencelockError | undef
   } catch (defect) {
     return defect as FencelockError;
   }
-}
-
-/** The error of a lock that was found lost when it was given back. */
-export function lostBeforeRelease(): FencelockError {
-  return errorOf(JSON.parse(sound(lostText)) as Failure);
 }

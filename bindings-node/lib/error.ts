@@ -80,6 +80,12 @@ export function invalid(argument: string, message: string): FencelockError {
   return new FencelockError({ code: 'invalid', message: `${message} (argument: ${argument})`, retryable: false, fields });
 }
 
+/** The error of a lock that was found lost when it was given back. */
+export function lostBeforeRelease(name: string, token: number): LockLostError {
+  const message = `the lock was lost before its release; what was done last was not protected (name: ${name}, token: ${token})`;
+  return new LockLostError({ code: 'lost', message, retryable: false, fields: { name, token: String(token) } });
+}
+
 /** The failure as the class that stands for its code. */
 export function errorOf(failure: Failure): FencelockError {
   if (failure.code === 'timeout') return new LockTimeoutError(failure);

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.js';
-import { complaint, here, lostBeforeRelease, type Begin } from './environment.js';
+import { complaint, here, type Begin } from './environment.js';
+import { lostBeforeRelease } from './error.js';
 import { keep, letGo, mind, unmind, type Remains } from './forgotten.js';
 import { Loss } from './loss.js';
 import { warn } from './platform.js';
@@ -197,7 +198,7 @@ export class Guard implements AsyncDisposable {
     this.#loss?.end();
     unmind(this);
     const released = await here().perform<Released>(begin, this.#connection);
-    if (released === 'already_lost') this.#loss?.found(lost?.code === 'lost' ? lost : lostBeforeRelease());
+    if (released === 'already_lost') this.#loss?.found(lost?.code === 'lost' ? lost : lostBeforeRelease(this.#name, this.#token));
     return released;
   }
 

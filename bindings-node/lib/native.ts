@@ -17,7 +17,6 @@ export type Door = Binding.Door;
 
 export const open = (wake: () => void): Door => new (native().Door)(wake);
 export const options = (): string => native().options();
-export const lostBeforeRelease = (): string => native().lostBeforeRelease();
 
 /** This platform, as the packages with native code are called. */
 function platform(): string {

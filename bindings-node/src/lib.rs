@@ -10,7 +10,6 @@ mod door;
 mod entry;
 mod runtime;
 
-use fencelock::Released;
 use fencelock::options::TABLE;
 use napi_derive::napi;
 
@@ -20,10 +19,4 @@ use crate::entry::entry;
 #[napi]
 pub fn options() -> napi::Result<String> {
     entry(|| serde_json::to_string(TABLE).unwrap_or_default())
-}
-
-/// The error of a lock that was found lost when it was given back, as JSON.
-#[napi]
-pub fn lost_before_release() -> napi::Result<String> {
-    entry(|| serde_json::to_string(&Released::AlreadyLost.check().err()).unwrap_or_default())
 }

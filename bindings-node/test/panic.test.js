@@ -156,7 +156,6 @@ test('every entry of the native part makes an exception of a panic', () => {
     ...Object.fromEntries(names.map((name) => [name, () => door[name](...WORDS[name])])),
     door: () => new Door(() => {}),
     options: native.options,
-    lostBeforeRelease: native.lostBeforeRelease,
   };
   const others = Object.keys(native).filter((name) => name !== 'Door' && typeof native[name] === 'function');
   assert.deepEqual(others.filter((name) => !(name in entries)), []);

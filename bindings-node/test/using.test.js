@@ -76,7 +76,10 @@ describe('using', () => {
   });
 
   test('a loss found at the end rejects', async () => {
-    await assert.rejects(client.lock(fresh()).using(outlast, SHORT), LockLostError);
+    const name = fresh();
+    const error = await client.lock(name).using(outlast, SHORT).catch((error) => error);
+    assert.ok(error instanceof LockLostError);
+    assert.equal(error.fields.name, name);
   });
 
   test('under a lock that was lost before the body could begin, none begins', async () => {

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use fencelock::facade::{Facade, Granted, Operation};
-use fencelock::{Code, Error, Released, Result};
-use pyo3::exceptions::PyBaseException;
+use fencelock::{Code, Error, Result};
 use pyo3::prelude::*;
 
 use crate::connection::Link;
 use crate::process::{self, Own};
 use crate::pump::Pump;
 use crate::unraisable_signal;
-use crate::{Outcome, caught, raised, tried};
+use crate::{Outcome, caught, tried};
 
 /// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
 /// a signal for instance, it is declined unless it was given back before. In the child of a fork it is inert.
@@ -165,10 +164,4 @@ impl Grant {
     fn decline(&self) -> PyResult<()> {
         caught(|| self.now(Facade::decline))
     }
-}
-
-/// The error of a block whose lock was lost before its end.
-#[pyfunction]
-pub(crate) fn lost_before_release(py: Python<'_>) -> Option<Bound<'_, PyBaseException>> {
-    Released::AlreadyLost.check().err().map(|error| raised(&error).into_value(py).into_bound(py))
 }

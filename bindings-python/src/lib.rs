@@ -29,7 +29,7 @@ mod _native {
     #[pymodule_export]
     use super::fork::{after_fork, before_fork};
     #[pymodule_export]
-    use super::grant::{Grant, lost_before_release};
+    use super::grant::Grant;
     #[pymodule_export]
     use super::pump::{Pump, panic};
 

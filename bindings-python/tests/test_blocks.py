@@ -214,6 +214,7 @@ def test_a_late_block_leaves_the_next_alone(client, name):
     for thread in threads:
         thread.join()
     assert [type(end) for end in ends] == [LockLostError, bool], ends
+    assert ends[0].fields["name"] == name
     assert ends[1], "the late one ended the block of the next"
     at_rest(client, name)
 

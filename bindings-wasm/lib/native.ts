@@ -1,5 +1,5 @@
 import { builtin } from './builtin.js';
-import init, { Door as Core, lostBeforeRelease, options, turn } from './core.js';
+import init, { Door as Core, options, turn } from './core.js';
 import { FencelockError } from './error.js';
 import { Host } from './host.js';
 import { hold } from './pulse.js';
@@ -37,7 +37,7 @@ export async function load(module: Module | undefined): Promise<void> {
   }
 }
 
-export { lostBeforeRelease, options };
+export { options };
 
 /**
  * The way to the core. What the core does not catch itself, a panic, is a defect that leaves it in no state to go on: from
@@ -46,8 +46,6 @@ export { lostBeforeRelease, options };
 export class Door {
   readonly #core: Core;
   readonly #wake: () => void;
-  /** The error of a guard when the core is broken. */
-  readonly #lost = lostBeforeRelease();
   #defect: unknown;
 
   constructor(wake: () => void) {
@@ -115,7 +113,7 @@ export class Door {
   }
 
   check(client: number, guard: number): string | undefined {
-    return this.#tell(() => this.#core.check(client, guard), this.#lost);
+    return this.#ask(() => this.#core.check(client, guard));
   }
 
   dropGuard(client: number, guard: number): void {

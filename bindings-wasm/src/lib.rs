@@ -14,7 +14,6 @@ mod host;
 mod runtime;
 mod transport;
 
-use fencelock::Released;
 use fencelock::options::TABLE;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -28,11 +27,4 @@ pub fn options() -> String {
 #[wasm_bindgen]
 pub fn turn() {
     runtime::turn();
-}
-
-/// The error of a lock that was found lost when it was given back, as JSON.
-#[wasm_bindgen(js_name = lostBeforeRelease)]
-pub fn lost_before_release() -> String {
-    let error = Released::AlreadyLost.check().err();
-    serde_json::to_string(&error).unwrap_or_default()
 }

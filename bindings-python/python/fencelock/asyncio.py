@@ -138,7 +138,7 @@ class Guard(Hold):
         elif not self._grant.is_given_back():
             released = await self._end(kind is None)
             if released is Released.ALREADY_LOST and self._grant.is_here():
-                tell(_native.lost_before_release(), error)
+                tell(errors.lost_before_release(self._name, self.token), error)
 
 
 class Run(Guard):

@@ -152,6 +152,12 @@ _CLASSES: dict[str, type[FencelockError]] = {
 }
 
 
+def lost_before_release(name: str, token: int) -> LockLostError:
+    """The exception of a block whose lock was found lost at its end."""
+    message = f"the lock was lost before its release; what was done last was not protected (name: {name}, token: {token})"
+    return LockLostError(message, fields={"name": name, "token": str(token)})
+
+
 def of_core(code: str, message: str, retryable: bool, fields: dict[str, str]) -> FencelockError:
     """The exception for an error of the core."""
     return _CLASSES.get(code, InternalError)(message, retryable, fields)

@@ -77,7 +77,7 @@ class Hold:
             self.check()
         except errors.FencelockError as error:
             return error
-        return _native.lost_before_release()
+        return errors.lost_before_release(self._name, self.token)
 
     def forget(self) -> None:
         """Gives the guard back without waiting for the answer."""
@@ -145,4 +145,4 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
             return
         released = self._end(kind is None)
         if released is Released.ALREADY_LOST and self._grant.is_here():
-            tell(_native.lost_before_release(), error)
+            tell(errors.lost_before_release(self._name, self.token), error)

@@ -266,7 +266,7 @@ public class Guard implements AutoCloseable {
     @Override
     public final void close() {
         if (givesBack()) {
-            ending(false).get().check();
+            ending(false).get().check(this);
         }
     }
 

@@ -128,7 +128,7 @@ public final class Job implements JobOptions<Job> {
         }
         try (Run run = (Run) start) {
             body.run(run);
-            run.succeed().check();
+            run.succeed().check(run);
         }
         return true;
     }

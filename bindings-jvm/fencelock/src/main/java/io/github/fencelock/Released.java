@@ -12,6 +12,8 @@ public enum Released {
     /** The store did not answer. The release is repeated until it does or the lease has ended. */
     UNCONFIRMED;
 
+    private static final String LOST = "the lock was lost before its release; what was done last was not protected";
+
     /**
      * Nothing, unless the lock had been lost before its release: where that must not pass unseen.
      *
@@ -19,8 +21,19 @@ public enum Released {
      */
     public void check() {
         if (this == ALREADY_LOST) {
-            throw new LockLostException(
-                "the lock was lost before its release; what was done last was not protected", false, Map.of());
+            throw new LockLostException(LOST, false, Map.of());
+        }
+    }
+
+    /**
+     * The same, with the lock's name and token in the exception.
+     *
+     * @throws LockLostException if the lock had been lost
+     */
+    public void check(Guard guard) {
+        if (this == ALREADY_LOST) {
+            Map<String, String> fields = Map.of("name", guard.name(), "token", String.valueOf(guard.token()));
+            throw new LockLostException(LOST + " (name: " + guard.name() + ", token: " + guard.token() + ")", false, fields);
         }
     }
 

@@ -37,7 +37,7 @@ final class EventTest {
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:logged")) {
             Guard guard = client.lock("x").ttl(Duration.ofMillis(300)).renew(false).acquire();
             Wait.until("the loss is logged", () -> !heard.messages().isEmpty());
-            assertThrows(LockLostException.class, guard::close);
+            assertEquals("x", assertThrows(LockLostException.class, guard::close).fields().get("name"));
             client.lock("x").acquire().close();
             // What is no warning is not logged by default.
             assertEquals(1, heard.messages().size(), heard.messages()::toString);

@@ -31,11 +31,11 @@ internal suspend fun <H : Guard, R> H.protect(
             throw error
         }
         withContext(NonCancellable) {
-            runCatching { giveBack(false).check() }.onFailure { if (!protection.told) error.addSuppressed(it) }
+            runCatching { giveBack(false).check(this@protect) }.onFailure { if (!protection.told) error.addSuppressed(it) }
         }
         throw error
     }
-    withContext(NonCancellable) { giveBack(true) }.check()
+    withContext(NonCancellable) { giveBack(true) }.check(this)
     return result
 }
 
