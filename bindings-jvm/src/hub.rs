@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use fencelock::facade::{Completion, Facade, Operation, Pump};
+use fencelock::facade::{self, Completion, Facade, Operation, Pump};
 use fencelock::options::{OptionValue, Times};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
@@ -105,7 +105,7 @@ impl Hub {
     }
 
     fn tell(&self, client: u64, event: &Event) {
-        locked(&self.events).push(json!({ "client": client, "event": event }));
+        locked(&self.events).push(json!({ "client": client, "event": facade::told(event) }));
         self.wakeup.wake();
     }
 

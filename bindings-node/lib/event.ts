@@ -51,12 +51,14 @@ export interface LockEvent {
   readonly reason: string | null;
   /** The holder, for `long_wait`, if the store says. */
   readonly holder: string | null;
+  /** Whether whoever runs the program is warned of it. */
+  readonly warning: boolean;
+  /** The text of that warning. */
+  readonly text: string;
 }
 
 /** Called with an event. What it throws is uncaught, as with every emitter. */
 export type EventListener = (event: LockEvent) => void;
-
-const WARNINGS: readonly EventKind[] = ['long_wait', 'trouble', 'late_renewal', 'lost', 'broken'];
 
 /** Those whose events somebody wants: they and their clients stay; the process does not. */
 const wanted = new Set<Events>();
@@ -114,21 +116,9 @@ function hear(number: number, events: WeakRef<Events>): void {
     }
     hear(number, events);
     for (const event of news) {
-      if (WARNINGS.includes(event.kind)) warn(inWords(event), `FENCELOCK_${event.kind.toUpperCase()}`);
+      if (event.warning) warn(event.text, `FENCELOCK_${event.kind.toUpperCase()}`);
       told?.tell(event);
     }
   };
   here().watch((door) => door.news(number), undefined, tell);
-}
-
-function inWords({ kind, name, token, waited, held, holder, reason }: LockEvent): string {
-  const seconds = (time: number): string => `${(time / 1000).toFixed(1)} s`;
-  const facts = [
-    token !== null && `token ${token}`,
-    waited !== null && `waited for ${seconds(waited)}`,
-    held !== null && `held for ${seconds(held)}`,
-    holder !== null && `held by ${holder}`,
-    reason,
-  ];
-  return `${[kind, name].filter(Boolean).join(' ')}: ${facts.filter(Boolean).join(', ')}`;
 }

@@ -113,6 +113,27 @@ impl fmt::Display for EventKind {
     }
 }
 
+impl fmt::Display for Event {
+    /// The line in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let facts = [
+            self.token.map(|token| format!("token {token}")),
+            self.waited.map(|waited| format!("waited for {:.1} s", waited.as_secs_f64())),
+            self.held.map(|held| format!("held for {:.1} s", held.as_secs_f64())),
+            self.holder.as_ref().map(|holder| format!("held by {holder}")),
+            self.reason.as_ref().map(ToString::to_string),
+        ];
+        let facts: Vec<_> = facts.into_iter().flatten().collect();
+        f.write_str(self.kind.as_str())?;
+        for (before, more) in [(" ", &*self.name), (": ", &*facts.join(", "))] {
+            if !more.is_empty() {
+                write!(f, "{before}{more}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn since_1970<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u64(at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64)
 }

@@ -64,21 +64,13 @@ class Event:
     """Seconds that a guard had the lock, for ``EventKind.RELEASED`` and ``EventKind.LOST``."""
     holder: str | None = None
     """The holder, for ``EventKind.LONG_WAIT``, if the store says."""
-
-    @property
-    def is_warning(self) -> bool:
-        """Whether the log has it as a warning."""
-        return self.kind in _WARNINGS
+    warning: bool = field(default=False, compare=False)
+    """Whether the log has it as a warning."""
+    text: str = field(default="", compare=False, repr=False)
+    """The line in the log, which ``str`` answers too."""
 
     def __str__(self) -> str:
-        facts = (
-            ("token {}", self.token),
-            ("waited for {:.1f} s", self.waited),
-            ("held for {:.1f} s", self.held),
-            ("held by {}", self.holder),
-            ("{}", self.reason),
-        )
-        return f"{self.kind} {self.name}: " + ", ".join(form.format(fact) for form, fact in facts if fact is not None)
+        return self.text
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
@@ -88,8 +80,6 @@ class Event:
         told["kind"] = EventKind(told["kind"])
         return cls(**told)
 
-
-_WARNINGS = {EventKind.LONG_WAIT, EventKind.TROUBLE, EventKind.LATE_RENEWAL, EventKind.LOST, EventKind.BROKEN}
 
 Observer = Callable[[Event], object]
 """A function that is called with every event of a client."""
@@ -109,7 +99,7 @@ def has_threads() -> bool:
 
 def log(event: Event) -> None:
     """Writes an event to the log."""
-    _LOGGER.log(logging.WARNING if event.is_warning else logging.DEBUG, "%s", event)
+    _LOGGER.log(logging.WARNING if event.warning else logging.DEBUG, "%s", event)
 
 
 def check(observer: Any) -> None:

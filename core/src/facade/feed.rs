@@ -46,15 +46,23 @@ impl Feed {
         self.news.notify(usize::MAX);
     }
 
-    /// The events since the last call, as a list, once there is one; an empty list when nobody listens any more.
+    /// The events since the last call, as a list of what [`told`] makes of them, once there is one; an empty list when nobody listens any more.
     pub async fn news(&self) -> Value {
         loop {
             let news = self.news.listen();
             let heard = std::mem::take(&mut *self.heard.lock());
             if !heard.is_empty() || !self.listening.load(Ordering::Acquire) {
-                return json!(heard);
+                return heard.iter().map(told).collect();
             }
             news.await;
         }
     }
+}
+
+/// An event for a host: its fields, the line in a log, and whether that is a warning.
+pub fn told(event: &Event) -> Value {
+    let mut told = json!(event);
+    told["text"] = event.to_string().into();
+    told["warning"] = event.kind.is_warning().into();
+    told
 }

@@ -28,7 +28,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use self::environment::Environment;
-pub use self::feed::Feed;
+pub use self::feed::{Feed, told};
 use self::held::HeldItem;
 pub use self::job::JobTimes;
 pub use self::operation::{Answer, Form, GateWrite, Granted, Operation};

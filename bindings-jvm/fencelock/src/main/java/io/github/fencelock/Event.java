@@ -1,6 +1,5 @@
 package io.github.fencelock;
 
-import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Locale;
@@ -13,36 +12,25 @@ public final class Event extends Seen {
     /** The kinds of events. Later versions may have more. */
     public enum Kind {
         /** An acquire has to wait. Once for each acquire. */
-        WAITING(Level.DEBUG),
+        WAITING,
         /** An acquire has waited for 30 s. Once for each acquire. */
-        LONG_WAIT(Level.WARNING),
+        LONG_WAIT,
         /** The store refuses or does not answer an acquire that waits; it goes on asking. */
-        TROUBLE(Level.WARNING),
+        TROUBLE,
         /** A lock was granted. */
-        GRANTED(Level.DEBUG),
+        GRANTED,
         /** The lease was renewed. */
-        RENEWED(Level.DEBUG),
+        RENEWED,
         /** The lease was renewed when it had nearly ended: the store or this process is slow. */
-        LATE_RENEWAL(Level.WARNING),
+        LATE_RENEWAL,
         /** A guard was given back. */
-        RELEASED(Level.DEBUG),
+        RELEASED,
         /** A hold was lost before it was given back. */
-        LOST(Level.WARNING),
+        LOST,
         /** This client has broken a hold of another one ({@link Client#breakLock}). */
-        BROKEN(Level.WARNING),
+        BROKEN,
         /** A job was asked for a run, and there is none to start. The token is the last run's. */
-        SKIPPED(Level.DEBUG);
-
-        private final Level level;
-
-        Kind(Level level) {
-            this.level = level;
-        }
-
-        /** The level it is logged at. */
-        public Level level() {
-            return level;
-        }
+        SKIPPED;
 
         /** The word every language writes, {@code long_wait} for instance. */
         @Override
@@ -103,18 +91,14 @@ public final class Event extends Seen {
         return optionalText("holder");
     }
 
+    /** Whether the log has it as a warning. */
+    public boolean isWarning() {
+        return Boolean.TRUE.equals(field("warning"));
+    }
+
     /** The line in the log. */
     @Override
     public String toString() {
-        StringBuilder line = new StringBuilder(text("kind"));
-        if (!name().isEmpty()) {
-            line.append(" `").append(name()).append('`');
-        }
-        token().ifPresent(token -> line.append(", token ").append(token));
-        waited().ifPresent(waited -> line.append(", waited ").append(waited.toMillis()).append(" ms"));
-        held().ifPresent(held -> line.append(", held ").append(held.toMillis()).append(" ms"));
-        holder().ifPresent(holder -> line.append(", holder ").append(holder));
-        reason().ifPresent(reason -> line.append(": ").append(reason));
-        return line.toString();
+        return text("text");
     }
 }

@@ -52,7 +52,7 @@ final class Events implements Runnable {
         do {
             Event event = told.remove();
             Callbacks.guarded(() -> {
-                Callbacks.log(event.kind().level(), event, null);
+                Callbacks.log(event.isWarning() ? Level.WARNING : Level.DEBUG, event, null);
                 listener.accept(event);
             });
         } while (waiting.decrementAndGet() > 0);

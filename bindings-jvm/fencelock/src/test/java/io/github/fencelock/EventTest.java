@@ -42,7 +42,7 @@ final class EventTest {
             // What is no warning is not logged by default.
             assertEquals(1, heard.messages().size(), heard.messages()::toString);
             String line = heard.messages().get(0);
-            assertTrue(line.matches("lost `x`, token \\d+, held \\d+ ms: the lease was not renewed in time"), line);
+            assertTrue(line.matches("lost x: token \\d+, held for \\d+\\.\\d s, the lease was not renewed in time"), line);
         }
     }
 
@@ -53,8 +53,8 @@ final class EventTest {
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:fine")) {
             client.lock("x").acquire().close();
             Wait.until("all is logged", () -> heard.messages().size() == 2);
-            assertTrue(heard.messages().get(0).matches("granted `x`, token \\d+, waited \\d+ ms"), heard.messages().get(0));
-            assertTrue(heard.messages().get(1).startsWith("released `x`, token "), heard.messages().get(1));
+            assertTrue(heard.messages().get(0).matches("granted x: token \\d+, waited for .* s"), heard.messages().get(0));
+            assertTrue(heard.messages().get(1).startsWith("released x: token "), heard.messages().get(1));
         } finally {
             logger.setLevel(null);
         }
