@@ -1,7 +1,6 @@
 import type { Connection } from './connection.js';
-import { Guard, type Granted } from './guard.js';
-import type { AcquireOptions } from './lock.js';
-import { optionsForCore } from './names.js';
+import type { Guard } from './guard.js';
+import { Acquirable, type AcquireOptions } from './lock.js';
 import { infoOf, type Info } from './state.js';
 
 /** The leader of an election. */
@@ -30,38 +29,29 @@ const toldOf = new WeakMap<Leader, Told>();
  * await schedule(guard.token, guard.signal);
  * ```
  */
-export class Election {
+export class Election extends Acquirable {
   /** The election's name. It is held over the lock of this name. */
   readonly name: string;
-  readonly #connection: Connection;
-  readonly #options: object;
 
   /** @internal */
   constructor(connection: Connection, name: string, options: object) {
-    this.#connection = connection;
+    super(connection, { name }, options, { acquire: 'campaign', try: 'try_campaign' });
     this.name = name;
-    this.#options = optionsForCore(options);
   }
 
-  /**
-   * Waits until this candidate leads, for ever or as long as the option `wait` says. To release the guard is to resign.
-   *
-   * @throws {LockTimeoutError} if the wait has ended before
-   * @throws the signal's reason if that aborts
-   */
-  async campaign(options?: AcquireOptions): Promise<Guard> {
-    return this.#guard(await this.#ask<Granted>('campaign', options));
+  /** The same as {@link Election.acquire}: waits until this candidate leads. To release the guard is to resign. */
+  campaign(options?: AcquireOptions): Promise<Guard> {
+    return this.acquire(options);
   }
 
-  /** Leads if nobody else does or stands for it; null otherwise. */
-  async tryCampaign(options?: AcquireOptions): Promise<Guard | null> {
-    const granted = await this.#ask<Granted | null>('try_campaign', options);
-    return granted && this.#guard(granted);
+  /** The same as {@link Election.tryAcquire}: null if somebody else leads or stands for it. */
+  tryCampaign(options?: AcquireOptions): Promise<Guard | null> {
+    return this.tryAcquire(options);
   }
 
   /** The present leader; null if nobody leads. */
   async leader(): Promise<Leader | null> {
-    return leaderOf(await this.#connection.perform<Told | null>({ op: 'leader', name: this.name }));
+    return leaderOf(await this.connection.perform<Told | null>({ op: 'leader', name: this.name }));
   }
 
   /**
@@ -77,19 +67,10 @@ export class Election {
     let seen: Told | null | undefined = after && (toldOf.get(after) ?? { token: after.token, info: JSON.stringify(after.info) });
     for (;;) {
       const more: object = seen === undefined ? {} : { seen };
-      const observe = { op: 'observe', name: this.name, options: this.#options, ...more };
-      seen = await this.#connection.perform<Told | null>(observe, signal);
+      const observe = { op: 'observe', name: this.name, options: this.options(), ...more };
+      seen = await this.connection.perform<Told | null>(observe, signal);
       yield leaderOf(seen);
     }
-  }
-
-  #ask<T>(op: string, { signal, ...more }: AcquireOptions = {}): Promise<T> {
-    const options = { ...this.#options, ...optionsForCore(more) };
-    return this.#connection.perform<T>({ op, name: this.name, options }, signal);
-  }
-
-  #guard(granted: Granted): Guard {
-    return new Guard(this.#connection, granted, this.name).begin();
   }
 }
 

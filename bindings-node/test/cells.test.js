@@ -93,7 +93,7 @@ onEveryStore('versions, jobs and elections', (store) => {
     const observing = (async () => {
       for await (const one of election.observe({ after: leader, signal: controller.signal })) seen.push(one?.token);
     })();
-    const second = election.campaign();
+    const second = election.tryCampaign({ wait: 20_000 });
     await sleep(60);
     assert.equal(await first.release(), 'released');
     const guard = await second;

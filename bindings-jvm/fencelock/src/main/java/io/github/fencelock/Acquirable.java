@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Something that can be acquired: a {@link Lock}, or several as one ({@link All}). It asks the store nothing before an acquire;
+ * Something that can be acquired: a {@link Lock}, several as one ({@link All}), an {@link Election}. It asks the store nothing before an acquire;
  * a wrong name or option makes the acquire fail with {@link InvalidArgumentException}.
  *
  * @param <T> itself

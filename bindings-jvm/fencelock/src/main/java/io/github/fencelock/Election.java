@@ -20,20 +20,12 @@ import java.util.concurrent.CompletableFuture;
  * }
  * }</pre>
  */
-public final class Election implements ElectionOptions<Election> {
-    private final Client client;
+public final class Election extends Acquirable<Election> implements ElectionOptions<Election> {
     private final String name;
-    private final Map<String, Object> options;
 
     Election(Client client, String name, Map<String, Object> options) {
-        this.client = client;
+        super(client, options);
         this.name = name;
-        this.options = options;
-    }
-
-    @Override
-    public Election option(String name, Object value) {
-        return new Election(client, this.name, Options.with(options, name, value));
     }
 
     /** The name. */
@@ -42,41 +34,27 @@ public final class Election implements ElectionOptions<Election> {
     }
 
     /**
-     * Waits until this candidate leads, for ever or as long as the option {@code wait} says.
+     * The same as {@link #acquire()}: waits until this candidate leads.
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: it is no candidate any more, then
-     * @throws LockTimeoutException if the wait is over before that
-     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
     public Guard campaign() throws InterruptedException {
-        return campaigning().await();
+        return acquire();
     }
 
-    /** As {@link #campaign}, as a future. To cancel it ends the candidacy. */
+    /** The same as {@link #acquireAsync()}. To cancel it ends the candidacy. */
     public CompletableFuture<Guard> campaignAsync() {
-        return campaigning().async();
+        return acquireAsync();
     }
 
-    private Request<Guard> campaigning() {
-        return Request.holding(client, operation("campaign"), this::guard);
-    }
-
-    /** Leads if nobody else does or stands for it. */
+    /** The same as {@link #tryAcquire()}: empty if somebody else leads or stands for it. */
     public Optional<Guard> tryCampaign() {
-        return trying().get();
+        return tryAcquire();
     }
 
-    /** As {@link #tryCampaign}, as a future. */
+    /** The same as {@link #tryAcquireAsync()}. */
     public CompletableFuture<Optional<Guard>> tryCampaignAsync() {
-        return trying().async();
-    }
-
-    private Request<Optional<Guard>> trying() {
-        return Request.trying(client, operation("try_campaign"), this::guard);
-    }
-
-    private Guard guard(Map<String, Object> granted) {
-        return new Guard(client, name, granted);
+        return tryAcquireAsync();
     }
 
     /** The present leader; empty if nobody leads. */
@@ -100,18 +78,25 @@ public final class Election implements ElectionOptions<Election> {
 
     /** The next leader after the one seen last; {@code null}: nothing was seen. */
     Request<Optional<Leader>> next(Optional<Leader> seen) {
-        Map<String, Object> operation = operation("observe");
+        Map<String, Object> operation = new LinkedHashMap<>(Map.of("op", "observe", "name", name, "options", options()));
         if (seen != null) {
             operation.put("seen", seen.map(Leader::told).orElse(null));
         }
         return Request.of(client, operation, Leader::of);
     }
 
-    private Map<String, Object> operation(String word) {
-        Map<String, Object> operation = new LinkedHashMap<>();
-        operation.put("op", word);
-        operation.put("name", name);
-        operation.put("options", options);
-        return operation;
+    @Override
+    Election with(Map<String, Object> options) {
+        return new Election(client, name, options);
+    }
+
+    @Override
+    Map<String, Object> asking(boolean once) {
+        return Map.of("op", once ? "try_campaign" : "campaign", "name", name);
+    }
+
+    @Override
+    String shown() {
+        return name;
     }
 }

@@ -9,10 +9,10 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 
 /** [Election.campaign] that suspends. Cancelled, it is no candidate any more. */
-public suspend fun Election.awaitCampaign(): Guard = campaignAsync().awaitGuard()
+public suspend fun Election.awaitCampaign(): Guard = awaitAcquire()
 
 /** Leads if nobody else does or stands for it, otherwise `null`. */
-public suspend fun Election.awaitTryCampaign(): Guard? = tryCampaignAsync().awaitGuardOrNull()
+public suspend fun Election.awaitTryCampaign(): Guard? = awaitTryAcquire()
 
 /**
  * Runs [body] while this candidate leads, and resigns. When that is lost, the body's scope is cancelled, and this fails
@@ -21,7 +21,7 @@ public suspend fun Election.awaitTryCampaign(): Guard? = tryCampaignAsync().awai
  * @sample io.github.fencelock.kotlin.Samples.election
  */
 public suspend fun <R> Election.whileLeading(body: suspend CoroutineScope.(Guard) -> R): R =
-    awaitCampaign().protect({ awaitRelease() }, body)
+    withLockSuspending(body)
 
 /** [Election.leader] that suspends; `null` if nobody leads. */
 public suspend fun Election.awaitLeader(): Leader? = leaderAsync().await().getOrNull()
