@@ -79,6 +79,31 @@ def test_the_name_may_name_the_arguments(client, name):
     report(day="tuesday", again=True).release()
 
 
+def test_a_call_may_be_the_run_of_a_job(client, name):
+    job = client.job(name, period=315_360_000)
+
+    @job
+    def report(day):
+        raise ValueError(day)
+
+    @twin(client).job(name, period=315_360_000)
+    async def again(day):
+        return day
+
+    with pytest.raises(ValueError, match="monday"):
+        report("monday")
+    assert (report("tuesday"), asyncio.run(again("tuesday"))) == (None, None)
+    assert job.inspect().status == "F"
+    with pytest.raises(InvalidArgumentError, match="coroutine"):
+        job(again)
+
+    @twin(client).job(f"{name}:async", period=315_360_000)
+    async def due(day):
+        return day
+
+    assert asyncio.run(due("monday")) == "monday"
+
+
 def test_a_call_may_skip_a_lock_that_is_held(client, name):
     @client.locked(name, on_busy="skip")
     def work():

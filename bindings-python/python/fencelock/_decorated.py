@@ -16,12 +16,11 @@ Result = TypeVar("Result")
 
 def decorated(
     function: Callable[Parameters, Result],
-    lock: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+    begin: Callable[[tuple[Any, ...], dict[str, Any]], Any],
     awaited: bool,
-    skips: bool = False,
 ) -> Callable[Parameters, Result]:
-    """The function, or coroutine, as it runs under the lock that its arguments say, in every call. One that skips a lock that
-    is held answers ``None`` then."""
+    """The function, or coroutine, as it runs under the lock, guard or run that its arguments begin, in every call. Where they begin
+    none it answers ``None``."""
     if not callable(function):
         raise _refused(function, "is no function; a lock decorates what can be called")
     if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
@@ -34,8 +33,10 @@ def decorated(
 
         @functools.wraps(function)
         async def under(*arguments: Any, **named: Any) -> Any:
-            entered = lock(arguments, named)
-            if skips and (entered := await entered.try_acquire()) is None:
+            entered = begin(arguments, named)
+            if inspect.isawaitable(entered):
+                entered = await entered
+            if not entered:
                 return None
             async with entered:
                 return await cast(Any, function)(*arguments, **named)
@@ -44,8 +45,7 @@ def decorated(
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
-        entered = lock(arguments, named)
-        if skips and (entered := entered.try_acquire()) is None:
+        if not (entered := begin(arguments, named)):
             return None
         with entered:
             result = cast(Any, function)(*arguments, **named)

@@ -262,6 +262,8 @@ class Election(Acquirable):
 class Job(AnyJob):
     """A job by name. Whoever asks starts the run that is due; everybody else gets nothing to do."""
 
+    _awaited = True
+
     async def start(self, at: float | None = None) -> Run | Skipped:
         """Starts the run that is due. ``Skipped``, which is false, says why there is none: the last one is in progress, this
         one was run, or none is due."""

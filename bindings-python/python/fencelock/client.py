@@ -157,12 +157,13 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
             raise errors.InvalidArgumentError("`on_busy` is `wait` or `skip`", fields={"argument": "on_busy"})
 
         def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-            def lock(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> LockT:
+            def begin(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
                 bound = signature.bind(*arguments, **by_name)
                 bound.apply_defaults()
-                return self.lock(name.format(**bound.arguments), **options)
+                lock: Any = self.lock(name.format(**bound.arguments), **options)
+                return lock.try_acquire() if on_busy == "skip" else lock
 
-            safe = decorated(function, lock, self._lock_type._awaited, on_busy == "skip")
+            safe = decorated(function, begin, self._lock_type._awaited)
             signature = inspect.signature(function)
             named(name, signature)
             return safe

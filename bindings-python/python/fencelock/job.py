@@ -1,10 +1,12 @@
 """Scheduled jobs: at most one run in each period, whoever asks for it."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from . import _loop, _native
+from ._decorated import Parameters, Result, decorated
 from ._link import Link
 from .guard import Guard, Released
 from .reason import Reason
@@ -90,6 +92,8 @@ class Run(Guard):
 class AnyJob:
     """A job by name."""
 
+    _awaited = False
+
     def __init__(self, link: Link, name: str, times: dict[str, Any], options: dict[str, Any]) -> None:
         self._link, self._name, self._times, self._options = link, name, times, options
 
@@ -105,6 +109,20 @@ class AnyJob:
 
     def _look(self) -> str:
         return json.dumps({"op": "inspect_job", "name": self._name})
+
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result | None]:
+        """Decorates a function (of a job of ``fencelock.asyncio``: a coroutine): a call is the run that is due, which has failed if
+        the function raises; it does nothing and answers ``None`` where none is due.
+
+        >>> import fencelock
+        >>> client = fencelock.connect("memory:decorated-job")
+        >>> @client.job("report", period=86_400)
+        ... def report():
+        ...     return "reported"
+        >>> report(), report()
+        ('reported', None)
+        """
+        return decorated(function, lambda arguments, named: cast(Any, self).start(), self._awaited)
 
 
 class Job(AnyJob):
