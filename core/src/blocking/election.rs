@@ -27,9 +27,28 @@ pub struct Election {
 }
 
 impl Election {
+    fn map(self, set: impl FnOnce(crate::Election) -> crate::Election) -> Self {
+        Self { inner: set(self.inner), runtime: self.runtime }
+    }
+
+    /// How long after a leader's death the next one leads; 30 s by default.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.map(|election| election.ttl(ttl))
+    }
+
+    /// A short text, or texts by name as JSON, for people who look at who leads.
+    pub fn info(self, info: impl Into<String>) -> Self {
+        self.map(|election| election.info(info))
+    }
+
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        Self { inner: self.inner.option(name, value), runtime: self.runtime }
+        self.map(|election| election.option(name, value))
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.inner.name()
     }
 
     /// Waits until this candidate leads, for ever or as long as the option `wait` says. To release the guard is to resign.

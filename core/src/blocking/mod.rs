@@ -216,6 +216,11 @@ impl Lock {
         self.map(|lock| lock.option(name, value))
     }
 
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.inner.name()
+    }
+
     /// Waits for the lock, for ever or as long as [`Lock::wait`] says.
     pub fn acquire(&self) -> Result<Guard> {
         Guard::won(&self.runtime, self.inner.acquire())

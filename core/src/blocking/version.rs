@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::Result;
 use crate::options::OptionValue;
@@ -27,9 +28,33 @@ pub struct Versioned {
 }
 
 impl Versioned {
+    fn map(self, set: impl FnOnce(crate::Versioned) -> crate::Versioned) -> Self {
+        Self { inner: set(self.inner), runtime: self.runtime }
+    }
+
+    /// How often [`Versioned::update`] tries again when another writer was faster; 16 by default.
+    pub fn retries(self, retries: u32) -> Self {
+        self.map(|version| version.retries(retries))
+    }
+
+    /// How long the store keeps the value after its last change; for ever by default.
+    pub fn keep(self, keep: Duration) -> Self {
+        self.map(|version| version.keep(keep))
+    }
+
+    /// Keeps the value in a row of your own table; see [`fencelock::Versioned::on_table`](crate::Versioned::on_table).
+    pub fn on_table(self, table: &str) -> Self {
+        self.map(|version| version.on_table(table))
+    }
+
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        Self { inner: self.inner.option(name, value), runtime: self.runtime }
+        self.map(|version| version.option(name, value))
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.inner.name()
     }
 
     /// The value and its version; `None` if there is none.
