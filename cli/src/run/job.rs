@@ -45,6 +45,10 @@ pub(crate) struct Job {
     /// The time zone of --cron, such as `Europe/Berlin`. Default: UTC.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
+    /// Names the run by this instant of the scheduler's own, such as `2026-11-30T03:00:00Z`, instead of the last one by the
+    /// store's clock.
+    #[arg(long, value_name = "INSTANT")]
+    at: Option<humantime::Timestamp>,
     /// A run counts as dead this long after its last renewal. Default: 30s.
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
@@ -101,7 +105,10 @@ impl Job {
         let wishes = Wishes::of(&self.options, flags)?;
         self.store.has_to_be_named()?;
         session(&self.name, &self.store, &self.command, &wishes, async |client, signals| {
-            let job = client.job(&self.name, self.schedule());
+            let mut job = client.job(&self.name, self.schedule());
+            if let Some(at) = self.at {
+                job = job.at(at.into());
+            }
             let (job, terms) =
                 wishes.apply(client, OptionScope::Job, job, fencelock::Job::option)?;
             let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));

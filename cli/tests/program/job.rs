@@ -90,6 +90,11 @@ fn a_command_runs_once_for_each_time_of_a_cron_expression() {
     let done = run("Europe/Berlin");
     assert!(done.err.contains("not run, done: "), "{}", done.err);
     assert_eq!(run("America/New_York").out, "ran\n", "midnight comes later there");
+    let at = |instant| {
+        scene.run(&["job", "own", "--every", "1h", "--at", instant, "-v", "--", "echo", "ran"])
+    };
+    assert_eq!(at("2026-02-28T23:00:00Z").out, "ran\n");
+    assert!(at("2026-02-28T23:00:00Z").err.contains("not run, done: "));
 }
 
 #[test]
@@ -115,5 +120,6 @@ fn wrong_words_are_refused() {
     assert_eq!(code(&["--cron", "0 3 * * *", "--every", "1h"]), Some(64));
     assert_eq!(code(&["--timezone", "UTC", "--every", "1h"]), Some(78));
     assert_eq!(code(&["--cron", "0 25 * * *"]), Some(78));
+    assert_eq!(code(&["--every", "1h", "--at", "noon"]), Some(64));
     assert_eq!(code(&["--cron", "0 3 * * *", "--timezone", "Europe/Belin"]), Some(78));
 }
