@@ -252,9 +252,12 @@ impl Options {
             let row = TABLE.iter().find(|row| row.name == name).ok_or_else(|| unknown(name))?;
             if !of.takes(row.scope) {
                 let (here, there) = (of.noun(), row.scope.noun());
-                let message = format!(
-                    "`{name}` belongs to {there}, not to {here}; leave it out here, or give it in the client's URL"
-                );
+                // redis-py's and others' `timeout` of a lock is its lease, or the wait for it.
+                let instead = match name {
+                    "timeout" => "the length of the lease is `ttl`, the longest wait `wait`",
+                    _ => "leave it out here, or give it in the client's URL",
+                };
+                let message = format!("`{name}` belongs to {there}, not to {here}; {instead}");
                 return Err(Error::invalid(row.name, message));
             }
             self.set(name, &value)?;
