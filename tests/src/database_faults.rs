@@ -306,22 +306,3 @@ pub async fn more_clients_than_connections_get_their_turns<S: DatabaseServer>(
     }
     println!("all connections were closed {:?} later", ended.elapsed());
 }
-
-/// U20: what stands between drops a connection that lay idle, without a word. A lock that is free is had all the same.
-pub async fn a_connection_that_was_dropped_while_idle_costs_a_moment<S: DatabaseServer>() {
-    let server = S::start();
-    let (proxy, client, _beside) = behind(&server, "idle").await;
-    for _ in 0..3 {
-        let guard = client.lock("x").acquire().await.unwrap();
-        guard.release().await.check().unwrap();
-        tokio::time::sleep(Duration::from_secs(6)).await;
-        let held = proxy.hold_requests();
-        let began = Instant::now();
-        let guard = client.lock("x").try_acquire().await.unwrap().expect("it is free");
-        let took = began.elapsed();
-        assert!(took < Duration::from_secs(2), "{took:?}");
-        guard.release().await.check().unwrap();
-        // What was dropped never comes through.
-        std::mem::forget(held);
-    }
-}

@@ -13,6 +13,8 @@ use url::Url;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weather {
     Fair,
+    /// The connection is ended.
+    Cut,
     /// Of the next reply only so many bytes arrive, then the connection is cut.
     CutAfter(usize),
     /// The next data from clients is lost, and the connection with it.
@@ -54,6 +56,11 @@ impl Proxy {
     /// Where clients connect to.
     pub fn url(&self) -> Url {
         self.url.clone()
+    }
+
+    /// Ends the present connections.
+    pub fn cut(&self) {
+        self.change(Weather::Cut);
     }
 
     /// Cuts the present connections after so many bytes of their next reply.
@@ -135,9 +142,19 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
             }
         }
     });
-    let mut back = weather;
+    let (mut back, mut over) = (weather.clone(), weather);
     let mut buffer = [0; 8192];
-    while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
+    loop {
+        let count = tokio::select! {
+            read = from_server.read(&mut buffer) => match read {
+                Ok(count @ 1..) => count,
+                _ => return,
+            },
+            Ok(_) = over.wait_for(|weather| *weather == Weather::Cut) => {
+                requests.abort();
+                return;
+            }
+        };
         let weather = match back.wait_for(|weather| *weather != Weather::HoldReplies).await {
             Ok(weather) => *weather,
             Err(_) => return,

@@ -122,6 +122,7 @@ pub(crate) const PARTS: &[Part] = &[
     store!("zookeeper-faults", "zookeeper", 1200, "ZooKeeper: model, faults, killed leaders, TLS, Curator, kazoo", &[Zookeeper, Java, Python]),
     store!("relay", "relay", 60, "ZooKeeper over TLS: nobody else speaks in the client's name", &[Zookeeper]),
     store!("cancels", "cancels", 600, "cancelled acquires leave nothing behind on any store", ALL_STORES),
+    store!("severed", "severed", 300, "connections that end or fall silent cost no lock on any store", ALL_STORES),
     store!("kills", "kills", 900, "killed and frozen holders: exact, and the next grant in time", ALL_STORES),
     store!("blocking", "blocking", 60, "the blocking twin keeps every promise", ALL_STORES),
     store!("inherited", "inherited", 60, "a forked child holds nothing", ALL_STORES),

@@ -18,6 +18,7 @@ mod redis;
 mod redlock;
 #[cfg(target_os = "linux")]
 mod relay;
+mod severed;
 mod sizes;
 mod sqlite;
 mod topologies;

@@ -19,6 +19,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
 
 use super::dialect::Postgres;
 use super::fault::{State, judge, judge_as, pooled};
+use super::notices::{FRESH, PATIENCE};
 use super::schema::MOST_BYTES;
 use crate::driver::identifier::{check, quoted};
 use crate::driver::socket_file::SocketFile;
@@ -28,6 +29,7 @@ use crate::driver::sql::host::Host;
 use crate::driver::sql::host::first_host;
 use crate::driver::sql::pool::when_there_is_room;
 use crate::driver::sql::statement::{Answer, Kind, Row, Statement, Value};
+use crate::driver::within::within;
 use crate::driver::{hosts, tcp};
 use crate::error::{Code, Error, Result};
 use crate::options::{Durability, Options};
@@ -195,8 +197,9 @@ impl dialect::Connection for Connection {
         self.send(statements, decides, known).await
     }
 
-    async fn is_sound(&mut self, _: Duration, _: &RuntimeHandle) -> bool {
-        !self.client.is_closed()
+    async fn is_sound(&mut self, idle: Duration, runtime: &RuntimeHandle) -> bool {
+        let asked = within(runtime, PATIENCE, self.client.batch_execute(""));
+        !self.client.is_closed() && (idle < FRESH || matches!(asked.await, Some(Ok(()))))
     }
 }
 

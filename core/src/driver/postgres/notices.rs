@@ -21,8 +21,8 @@ use crate::port::{BoxFuture, Instant, Notice};
 
 /// A connection that was not heard of for so long is asked whether it is still there, and has so long to answer: what stands between may
 /// have dropped it without a word.
-const FRESH: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const FRESH: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 /// A connection that did not answer for so long is left, also when its caller stays for less than the time limit.
 const SILENT: Duration = Duration::from_secs(1);
 /// How long a plain case may wait for a row, in ms. It has its connection to itself no longer than this.
@@ -88,6 +88,8 @@ impl Link<Postgres> {
         if answers {
             single.lock().heard = self.runtime.now();
         } else {
+            // What dropped it has probably dropped the others too.
+            self.drop_idle();
             self.leave(connection);
         }
         answers

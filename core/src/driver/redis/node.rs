@@ -168,7 +168,7 @@ impl Node {
 
     /// Sends what a batch was cut into; answers every step.
     pub(super) async fn carry_out(&self, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
-        let live = match self.link.live().await {
+        let live = match self.link.live_for(batch).await {
             Ok(live) => live,
             Err(error) => return fail(batch, &Failure::refused(error)),
         };

@@ -106,8 +106,3 @@ async fn who_stands_still_in_a_transaction_is_cut_off() {
 async fn u12_a_burst_leaves_few_connections() {
     database_faults::a_burst_leaves_few_connections::<MysqlServer>().await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u20_a_connection_that_was_dropped_while_idle_costs_a_moment() {
-    database_faults::a_connection_that_was_dropped_while_idle_costs_a_moment::<MysqlServer>().await;
-}

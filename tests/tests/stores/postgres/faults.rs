@@ -80,9 +80,3 @@ async fn u12_more_clients_than_connections_get_their_turns() {
     let server = PostgresServer::start_with(&[&format!("max_connections={most}")]);
     database_faults::more_clients_than_connections_get_their_turns(server, clients).await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u20_a_connection_that_was_dropped_while_idle_costs_a_moment() {
-    database_faults::a_connection_that_was_dropped_while_idle_costs_a_moment::<PostgresServer>()
-        .await;
-}

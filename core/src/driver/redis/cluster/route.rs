@@ -136,7 +136,8 @@ impl Cluster {
             Ok(node) => node,
             Err(error) => return fail(delivery, &Failure::refused(error)),
         };
-        let live = match self.reached(&node).await {
+        let steps = parts.iter().flat_map(|part| &part.steps);
+        let live = match self.reached(&node, steps).await {
             Ok(live) => live,
             Err(error) => return fail(delivery, &Failure::refused(error)),
         };
@@ -203,7 +204,7 @@ impl Cluster {
                 return Err(Failure::refused(self.unavailable(message)));
             };
             let node = self.node(&host).map_err(Failure::refused)?;
-            let live = self.reached(&node).await.map_err(Failure::refused)?;
+            let live = self.reached(&node, []).await.map_err(Failure::refused)?;
             let reply = match self.watched(node.run(&live, cell, asking)).await {
                 Ok(reply) => reply,
                 Err(error) => {
@@ -223,9 +224,13 @@ impl Cluster {
         Err(Failure::refused(self.unavailable(message)))
     }
 
-    /// The connection to a node, or why there is none.
-    async fn reached(self: &Arc<Self>, node: &Node) -> Result<Arc<Live>> {
-        self.watched(node.link.live()).await.map_err(|error| {
+    /// The connection to a node for these steps, or why there is none.
+    async fn reached<'a>(
+        self: &Arc<Self>,
+        node: &Node,
+        steps: impl IntoIterator<Item = &'a Step>,
+    ) -> Result<Arc<Live>> {
+        self.watched(node.link.live_for(steps)).await.map_err(|error| {
             self.doubt();
             // The node was left, not the cluster.
             let left = error.code() == Code::Closed && !self.state.lock().closed;

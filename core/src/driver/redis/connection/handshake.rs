@@ -83,6 +83,7 @@ impl Link {
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;
         }
+        *self.heard.lock() = self.runtime.now();
         Ok(live)
     }
 

@@ -24,8 +24,14 @@ use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
-use crate::port::{Action, Notice, NoticeSink, OwnerId, RuntimeHandle, Step};
+use crate::port::{Action, Instant, Notice, NoticeSink, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
+
+/// A connection on which nothing came for so long is asked whether it is still there before a Take: what stands between may have dropped it
+/// without a word, and a Take without an answer has an unknown outcome.
+const FRESH: Duration = Duration::from_secs(5);
+/// It has so long to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The longest pause between two attempts to connect where another server takes over.
 const FAILOVER_PAUSE: Duration = Duration::from_millis(200);
@@ -41,6 +47,8 @@ pub(super) struct Link {
     pub(super) runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     state: Mutex<LinkState>,
+    /// When the server answered last.
+    heard: Mutex<Instant>,
     /// An attempt to connect has ended, or the store was closed.
     changed: Event,
     /// A step wants the connection now.
@@ -139,6 +147,7 @@ impl Link {
             runtime,
             sink: sink.map_or_else(OnceLock::new, OnceLock::from),
             state: Mutex::new(LinkState::Down(0, unmet)),
+            heard: Mutex::default(),
             changed: Event::new(),
             wanted: Event::new(),
             demoted: AtomicBool::new(false),
@@ -179,6 +188,25 @@ impl Link {
         }
     }
 
+    /// The connection for these steps. One that lay idle is asked first if a lock is to be taken.
+    pub(super) async fn live_for<'a>(
+        self: &Arc<Self>,
+        steps: impl IntoIterator<Item = &'a Step>,
+    ) -> Result<Arc<Live>> {
+        let takes = steps.into_iter().any(|step| matches!(step.action, Action::Take(_)));
+        let live = self.live().await?;
+        if !takes || self.runtime.now().since(*self.heard.lock()) < FRESH {
+            return Ok(live);
+        }
+        // One of the commands that every user may use.
+        let (mut connection, look) = (live.connection.clone(), redis::cmd("TIME"));
+        match within(&self.runtime, PATIENCE, connection.send_packed_command(&look)).await {
+            Some(_) => *self.heard.lock() = self.runtime.now(),
+            None => self.broke(&live.broken),
+        }
+        self.live().await
+    }
+
     /// Waits for an answer no longer than the client's timeout. An answer that stays out breaks the connection: what
     /// hangs for one step hangs for all.
     pub(super) async fn answer<T>(
@@ -187,7 +215,10 @@ impl Link {
         request: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T> {
         let error = match within(&self.runtime, self.timeout, request).await {
-            Some(Ok(answer)) => return Ok(answer),
+            Some(Ok(answer)) => {
+                *self.heard.lock() = self.runtime.now();
+                return Ok(answer);
+            }
             Some(Err(error)) => fault::unanswered(&self.address, &error.to_string()),
             None => {
                 let limit = humantime::format_duration(self.timeout);
