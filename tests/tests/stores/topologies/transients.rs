@@ -195,7 +195,8 @@ async fn loading_is_waited_out() {
         tokio::task::yield_now().await;
     }
     let mut admin = server.admin();
-    for number in 0..400 {
+    // It answers after each kilobyte that it has loaded.
+    for number in 0..2000 {
         run(&mut admin, &format!("SET filler:{number} {number}"));
     }
     run(&mut admin, "BGREWRITEAOF");
@@ -204,7 +205,7 @@ async fn loading_is_waited_out() {
     {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let slow = ["--key-load-delay", "15000", "--loading-process-events-interval-bytes", "1024"];
+    let slow = ["--key-load-delay", "1500", "--loading-process-events-interval-bytes", "1024"];
     let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
     server.restart_with(&[&keeps[..], &slow[..]].concat());
     let refused = asker.lock("orders").try_acquire().await.unwrap_err();
