@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::driver::record::{Record, Scene, Ticket};
+use fencelock::driver::record::{Record, StepContext, Ticket};
 use fencelock::port::limits::TICKET_LIFE;
 use fencelock::port::{
     Action, Answer, CellKey, Change as CellSwap, Instant, LockKey, Look, Mode, Notice, Outcome,
@@ -118,25 +118,26 @@ impl Server {
         let now = self.node.wall();
         self.records.retain(|_, record| record.forget_after() > now);
         let (born, served_at_once) = (self.born, SERVED_AT_ONCE);
-        let mut scene = Scene { born, served_at_once, ..Scene::new(now, channel, reachable) };
+        let mut context =
+            StepContext { born, served_at_once, ..StepContext::new(now, channel, reachable) };
         let at = self.world.now().since(Instant::default());
         let mut answers = Vec::with_capacity(batch.len());
         if all {
             let record = |step: &Step| self.records.get(&step.lock).cloned().unwrap_or_default();
             let mut copies: Vec<_> = batch.iter().map(|step| (step, record(step))).collect();
-            if let Err(none) = Record::apply_all(&mut copies, &mut scene) {
+            if let Err(none) = Record::apply_all(&mut copies, &mut context) {
                 self.steps += batch.len() as u64;
                 return (none.into_iter().map(Ok).collect(), Vec::new());
             }
             // All will be granted: carried out one by one they do the same, and the log sees it.
-            scene.notices.clear();
+            context.notices.clear();
         }
         for step in batch {
             self.clients.entry(step.owner).or_insert_with(|| channel.clone());
             let record = self.records.entry(step.lock.clone()).or_default();
             let before = record.clone();
-            let told = scene.notices.len();
-            let outcome = record.apply(step, &mut scene);
+            let told = context.notices.len();
+            let outcome = record.apply(step, &mut context);
             if let Some(log) = &mut self.log {
                 log.push((at, format!("{channel} {step:?} -> {outcome:?}")));
             }
@@ -147,12 +148,12 @@ impl Server {
             // A step for another kind than the lock is in use as touches nothing.
             let touched = step.kind == record.kind;
             if !step.action.only_looks() && !refused && touched {
-                log.look_for_sleepers(record, now, &scene.notices[told..]);
+                log.look_for_sleepers(record, now, &context.notices[told..]);
             }
             answers.push(Ok(outcome));
         }
         self.steps += batch.len() as u64;
-        (answers, scene.notices)
+        (answers, context.notices)
     }
 
     /// Does something to the entries at this moment. Answers also what is to be told, and in which sessions.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use once_cell::race::OnceBox;
 
 use crate::driver::cell::CellTable;
-use crate::driver::record::{Record, Scene};
+use crate::driver::record::{Record, StepContext};
 use crate::error::{Error, Result};
 use crate::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Guarantee, LeaseStore,
@@ -182,12 +182,13 @@ impl MemoryStore {
         let mut shared = self.memory.0.lock();
         let Shelf { records, sinks, born, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
-        let mut scene = Scene { born: *born, ..Scene::new(now, &self.channel, &reachable) };
+        let mut context =
+            StepContext { born: *born, ..StepContext::new(now, &self.channel, &reachable) };
         let answers: Vec<Answer> = if all {
             let record =
                 |step: &'a Step| (step, records.get(&step.lock).cloned().unwrap_or_default());
             let mut copies: Vec<_> = batch.iter().map(record).collect();
-            let (answers, granted) = Record::answer_all(&mut copies, &mut scene);
+            let (answers, granted) = Record::answer_all(&mut copies, &mut context);
             if granted {
                 let changed = copies.into_iter();
                 records.extend(changed.map(|(step, record)| (step.lock.clone(), record)));
@@ -195,14 +196,14 @@ impl MemoryStore {
             answers
         } else {
             let apply = |step: &Step| match records.get_mut(&step.lock) {
-                Some(record) => record.answer(step, &mut scene),
+                Some(record) => record.answer(step, &mut context),
                 // A look leaves nothing behind.
-                None if step.action.only_looks() => Record::default().answer(step, &mut scene),
-                None => records.entry(step.lock.clone()).or_default().answer(step, &mut scene),
+                None if step.action.only_looks() => Record::default().answer(step, &mut context),
+                None => records.entry(step.lock.clone()).or_default().answer(step, &mut context),
             };
             batch.iter().map(apply).collect()
         };
-        let notices = scene.notices;
+        let notices = context.notices;
         let told = notices
             .into_iter()
             .filter_map(|(channel, notice)| Some((sinks.get(&channel)?.0.clone(), notice)))

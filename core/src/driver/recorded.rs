@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 
-use crate::driver::record::{Record, Scene};
+use crate::driver::record::{Record, StepContext};
 use crate::error::{Code, Error, Result};
 use crate::port::{
     Action, Answer, Capabilities, Cells, Failure, LeaseStore, LockKey, MaybeSend, MaybeSync,
@@ -28,7 +28,7 @@ pub struct Loaded {
 }
 
 /// The notices to send once a change is safely stored, each with the channel of the client that gets it.
-pub type Told = Vec<(Arc<str>, Notice)>;
+pub type Outbox = Vec<(Arc<str>, Notice)>;
 
 /// Records of locks, replaced at a moment of the store's own clock.
 ///
@@ -72,7 +72,7 @@ pub trait RecordStore: MaybeSend + MaybeSync + 'static {
         &self,
         locks: Vec<LockKey>,
         yields: bool,
-        act: impl Fn(&mut [Loaded], u64) -> (T, Told) + MaybeSend + MaybeSync + 'static,
+        act: impl Fn(&mut [Loaded], u64) -> (T, Outbox) + MaybeSend + MaybeSync + 'static,
     ) -> impl Future<Output = Result<T, Failure>> + MaybeSend;
 
     /// [`LeaseStore::listen`].
@@ -180,18 +180,18 @@ fn apply(
     records: &mut [Loaded],
     now: u64,
     channel: &Arc<str>,
-) -> (Vec<Answer>, Told) {
-    let mut scene = Scene::new(now, channel, &|_| true);
+) -> (Vec<Answer>, Outbox) {
+    let mut context = StepContext::new(now, channel, &|_| true);
     let answer = |step: &Step| {
         let found = records.iter_mut().find(|loaded| loaded.lock == step.lock);
         let loaded = found.expect("the locks of all steps are loaded");
         match &mut loaded.record {
-            Ok(record) => record.answer(step, &mut scene),
+            Ok(record) => record.answer(step, &mut context),
             Err(failure) => Err(failure.clone()),
         }
     };
     let answers = steps.iter().map(answer).collect();
-    (answers, scene.notices)
+    (answers, context.notices)
 }
 
 /// Carries Takes of different locks out as one: all are granted, or no record is changed.
@@ -200,11 +200,11 @@ fn apply_all(
     records: &mut [Loaded],
     now: u64,
     channel: &Arc<str>,
-) -> (Vec<Answer>, Told) {
-    let mut scene = Scene::new(now, channel, &|_| true);
+) -> (Vec<Answer>, Outbox) {
+    let mut context = StepContext::new(now, channel, &|_| true);
     let unread = records.iter().find_map(|loaded| loaded.record.as_ref().err().cloned());
     if let Some(failure) = unread {
-        return (alike(steps.len(), &failure), scene.notices);
+        return (alike(steps.len(), &failure), context.notices);
     }
     let mut changed: Vec<(&Step, Record)> = Vec::with_capacity(steps.len());
     for step in steps {
@@ -212,13 +212,13 @@ fn apply_all(
         let record = found.and_then(|loaded| loaded.record.as_ref().ok());
         changed.push((step, record.expect("the locks of all steps are loaded").clone()));
     }
-    let (answers, granted) = Record::answer_all(&mut changed, &mut scene);
+    let (answers, granted) = Record::answer_all(&mut changed, &mut context);
     for (step, record) in changed.into_iter().filter(|_| granted) {
         if let Some(loaded) = records.iter_mut().find(|loaded| loaded.lock == step.lock) {
             loaded.record = Ok(record);
         }
     }
-    (answers, scene.notices)
+    (answers, context.notices)
 }
 
 impl<S: RecordStore> LeaseStore for Recorded<S> {

@@ -7,11 +7,10 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 
 use super::Engine;
-use super::acquire::{LockId, Request};
 use super::cleanup::Batch;
-use super::hold::{Hold, Tokens};
+use super::hold::{Hold, TicketEnd, Tokens, is_behind};
 use super::reason::{Reason, behind, too_late};
-use super::table::{TicketEnd, is_behind};
+use super::request::{LockId, Request};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Engine;
-use super::acquire::LockId;
+use super::request::LockId;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;

@@ -6,7 +6,7 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use super::acquire::LockId;
+use super::request::LockId;
 use super::retry_delays::RetryDelays;
 use crate::error::Code;
 use crate::port::backoff::Backoff;

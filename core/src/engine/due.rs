@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use slab::Slab;
 
-use super::acquire::Request;
 use super::hold::Hold;
 use super::hold::Pending;
+use super::request::Request;
 use crate::port::{Instant, OwnerId};
 
 /// No ticket rests longer than this after an answer: where the store answers, a lost push costs no more.

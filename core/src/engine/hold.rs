@@ -1,14 +1,15 @@
 //! One ownership on the store: the attempt to become one, from its Take to the grant ([`Pending`]), then what is known of its end, on the local
 //! clock ([`Hold`]).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
-use super::acquire::{LockId, Request};
 use super::due::{LONGEST_REST, SHORTEST_REST, aligned, ticket_rest};
+use super::request::{LockId, Request};
 use crate::fence::Token;
 use crate::port::{Instant, Mode, Outcome, OwnerId, RuntimeHandle};
 
@@ -320,6 +321,18 @@ pub(super) enum Push {
     Granted { since: Instant },
 }
 
+/// How a ticket's wait ended.
+pub(super) enum TicketEnd {
+    /// With the lock.
+    Won(Arc<Hold>),
+    /// Without: the store does not know the ticket. Join anew.
+    Gone,
+    /// With the lock, but it was over before anybody looked. Take it back, and join anew.
+    Lost,
+    /// It has not ended: the store said that the lock is won, when nothing was left of the lease. It is asked again.
+    Late,
+}
+
 impl Pending {
     /// The Take goes out at `now`.
     pub(super) fn new(owner: OwnerId, lock: LockId, request: Request, now: Instant) -> Self {
@@ -398,4 +411,9 @@ impl Pending {
         let short = left < ttl / 2;
         if fixed || short { Push::RenewFirst } else { Push::Granted { since } }
     }
+}
+
+/// Whether a grant's token lies below one that was seen before it was asked for: a guarded resource would refuse it, and take a stale one.
+pub(super) fn is_behind(token: Token, floor: Token) -> bool {
+    token < floor
 }

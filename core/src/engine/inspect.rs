@@ -1,7 +1,7 @@
 //! Looking at a lock without changing anything.
 
 use super::Engine;
-use super::acquire::LockId;
+use super::request::LockId;
 use crate::error::{Error, Result};
 use crate::port::{Action, LockState, Outcome, OwnerId};
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
-use super::acquire::{LockId, Request};
 use super::attempt::Attempt;
 use super::hold::Hold;
 use super::reason::Reason;
+use super::request::{LockId, Request};
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
 use crate::port::{Instant, OwnerId, WaiterView};

@@ -16,6 +16,7 @@ mod reason;
 mod recent_releases;
 mod reentrant;
 mod release;
+mod request;
 mod retry_delays;
 mod runs;
 mod several;
@@ -32,7 +33,6 @@ use std::time::Duration;
 
 use futures_util::future::{join, select};
 
-pub(crate) use acquire::{LockId, Request, Wait};
 pub(crate) use attempt::Attempt;
 use cleanup::CleanupSender;
 pub(crate) use hold::{Hold, deadline};
@@ -42,6 +42,7 @@ pub(crate) use reason::too_late;
 use recent_releases::RecentReleases;
 pub(crate) use reentrant::{Counts, Share};
 pub(crate) use release::GivenUp;
+pub(crate) use request::{LockId, Request, Wait};
 pub(crate) use retry_delays::RetryDelays;
 pub(crate) use runs::{InProgress, Runs};
 pub(crate) use several::Member;

@@ -10,7 +10,7 @@ use scopeguard::guard;
 use serde::Deserialize;
 
 use super::Engine;
-use super::acquire::{Asked, LockId};
+use super::request::{Asked, LockId};
 use crate::error::{Code, Error};
 use crate::event::Event;
 use crate::fence::Token;

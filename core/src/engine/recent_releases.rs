@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use super::acquire::LockId;
 use super::cleanup::{Cleanup, CleanupSender};
+use super::request::LockId;
 use crate::port::{Action, Instant, OwnerId};
 use crate::runtime::sync::Mutex;
 

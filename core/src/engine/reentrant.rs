@@ -11,8 +11,8 @@ use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
 use super::Engine;
-use super::acquire::{LockId, Request, Wait};
 use super::line::Local;
+use super::request::{LockId, Request, Wait};
 use crate::error::{Code, Error, Result};
 use crate::runtime::sync::Mutex;
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use scopeguard::{ScopeGuard, guard};
 
 use super::Engine;
-use super::acquire::LockId;
 use super::attempt::Attempt;
 use super::cleanup::{Batch, Cleanup, released};
 use super::due::LONGEST_REST;
 use super::hold::Hold;
 use super::line::{Local, Next, Turn};
+use super::request::LockId;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
 use crate::port::{Action, Answer, Instant, Outcome, OwnerId};

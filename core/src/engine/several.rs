@@ -8,12 +8,11 @@ use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
 use super::Engine;
-use super::acquire::{Asked, LockId, Request, Wait};
 use super::attempt::conflict;
-use super::hold::Tokens;
+use super::hold::{Tokens, is_behind};
 use super::line::{Entered, Local};
 use super::reason::{Reason, behind, too_late};
-use super::table::is_behind;
+use super::request::{Asked, LockId, Request, Wait};
 use crate::error::{Code, Error, Result};
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;

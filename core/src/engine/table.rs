@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use slab::Slab;
 
-use super::acquire::{LockId, Request};
 use super::due::{
     DueQueue, Entry, LONGEST_REST, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
 };
-use super::hold::{Hold, Tokens, believed, deadline};
-use super::hold::{Pending, Progress, Push};
+use super::hold::{Hold, Pending, Progress, Push, TicketEnd, Tokens, believed, deadline};
 use super::line::{Lines, Local};
+use super::request::{LockId, Request};
 use crate::error::Code;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
@@ -43,18 +42,6 @@ pub(super) struct Table {
     /// Whether the client closes: nothing is asked for or granted any more.
     pub closed: bool,
     runtime: RuntimeHandle,
-}
-
-/// How a ticket's wait ended.
-pub(super) enum TicketEnd {
-    /// With the lock.
-    Won(Arc<Hold>),
-    /// Without: the store does not know the ticket. Join anew.
-    Gone,
-    /// With the lock, but it was over before anybody looked. Take it back, and join anew.
-    Lost,
-    /// It has not ended: the store said that the lock is won, when nothing was left of the lease. It is asked again.
-    Late,
 }
 
 /// A ticket that nobody waits for when the client is closed.
@@ -493,9 +480,4 @@ impl Floors {
         let token = old.get(key).copied().unwrap_or_default().max(token);
         young.insert(key.clone(), token);
     }
-}
-
-/// Whether a grant's token lies below one that was seen before it was asked for: a guarded resource would refuse it, and take a stale one.
-pub(super) fn is_behind(token: Token, floor: Token) -> bool {
-    token < floor
 }

@@ -10,10 +10,10 @@ use scopeguard::{ScopeGuard, guard};
 use serde::{Deserialize, Serialize};
 
 use super::Engine;
-use super::acquire::{LockId, Request};
 use super::hold::Tokens;
 use super::line::Local;
 use super::reason::too_late;
+use super::request::{LockId, Request};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;

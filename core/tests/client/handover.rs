@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use fencelock::driver::record::{Record, Scene};
+use fencelock::driver::record::{Record, StepContext};
 use fencelock::port::{Action, Kind, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take};
 use fencelock::{Client, Released, Stats, Token};
 use fencelock_sim::{Dice, Fault};
@@ -332,9 +332,10 @@ impl Model {
         let now = u64::try_from((60 * S + after).as_micros()).expect("a short time");
         let (lock, channel, reachable) = (LockKey::new("x"), "deaf".into(), self.reachable);
         let reachable = move |_: &str| reachable;
-        let mut scene = Scene::new(now, &channel, &reachable);
-        let outcome = self.record.apply(&Step { lock, owner, kind: self.kind, action }, &mut scene);
-        self.notices = scene.notices.into_iter().map(|(_, notice)| notice).collect();
+        let mut context = StepContext::new(now, &channel, &reachable);
+        let outcome =
+            self.record.apply(&Step { lock, owner, kind: self.kind, action }, &mut context);
+        self.notices = context.notices.into_iter().map(|(_, notice)| notice).collect();
         outcome
     }
 

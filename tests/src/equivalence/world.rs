@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fencelock::driver::record::{Record, Scene};
+use fencelock::driver::record::{Record, StepContext};
 use fencelock::port::{LockKey, Notice, Outcome, OwnerId, Step};
 
 use super::moves::{CLIENTS, Scale, StepPlan};
@@ -56,7 +56,8 @@ impl World {
         let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
         let (connected, told_apart) = (self.connected, self.told_apart);
         let reachable = |channel: &str| connected[number(channel)] || !told_apart;
-        let mut scene = Scene { born: self.born, ..Scene::new(self.now, &channel, &reachable) };
+        let mut context =
+            StepContext { born: self.born, ..StepContext::new(self.now, &channel, &reachable) };
         let mut done = Vec::new();
         if all {
             let steps: Vec<_> = plans.iter().map(|plan| plan.step(scale, self)).collect();
@@ -65,7 +66,7 @@ impl World {
             for (step, record) in &mut records {
                 *record = self.records.get(&step.lock).cloned().unwrap_or_default();
             }
-            let outcomes = Record::apply_all(&mut records, &mut scene);
+            let outcomes = Record::apply_all(&mut records, &mut context);
             if outcomes.is_ok() {
                 let made = records.into_iter().map(|(step, record)| (step.lock.clone(), record));
                 self.records.extend(made);
@@ -76,10 +77,10 @@ impl World {
         for plan in plans.iter().filter(|_| !all) {
             let step = plan.step(scale, self);
             let record = self.records.entry(step.lock.clone()).or_default();
-            let outcome = record.apply(&step, &mut scene);
+            let outcome = record.apply(&step, &mut context);
             done.push((step, outcome));
         }
-        for (channel, notice) in scene.notices {
+        for (channel, notice) in context.notices {
             self.told[number(&channel)].push(notice);
         }
         done

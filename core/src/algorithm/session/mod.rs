@@ -5,7 +5,7 @@
 //! each has one of its own. A lease ends with its session: the last answered request, counted from its sending. A session whose deadline
 //! has passed is cut, never used again.
 //!
-//! A request to a session runs to its end, even if its caller leaves ([`onward`](crate::port::onward)). So the state always says what the server may keep.
+//! A request to a session runs to its end, even if its caller leaves ([`detach_on_drop`](crate::port::detach_on_drop)). So the state always says what the server may keep.
 
 mod attempt;
 mod keep_alive;

@@ -6,7 +6,7 @@ use super::keep_alive::keep_alive;
 use super::shared::Shared;
 use super::state::{Id, Live};
 use crate::error::{Code, Error, Result};
-use crate::port::onward::Onward;
+use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::{EndSink, LockKey, OwnerId, Session, SessionStore};
 
 /// The most sessions of one client.
@@ -55,7 +55,7 @@ impl<S: SessionStore> Shared<S> {
                         });
                         opened
                     });
-                    return Onward::new(work, &self.runtime).await;
+                    return DetachOnDrop::new(work, &self.runtime).await;
                 }
             }
         }
@@ -96,7 +96,7 @@ impl<S: SessionStore> Shared<S> {
                         });
                         opened
                     });
-                    return Onward::new(work, &self.runtime).await;
+                    return DetachOnDrop::new(work, &self.runtime).await;
                 }
             }
         }

@@ -10,7 +10,7 @@ use futures_util::future::{Either, join_all, select};
 use super::state::Id;
 use super::state::{Effects, State};
 use crate::error::{Code, Error};
-use crate::port::onward::Onward;
+use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::{
     Answer, Failure, Instant, MaybeSend, OwnerId, RuntimeHandle, Session, SessionStore,
 };
@@ -79,7 +79,7 @@ impl<S: SessionStore> Shared<S> {
         &self,
         work: impl Future<Output = Answer> + MaybeSend + 'static,
     ) -> Answer {
-        let work = Onward::new(Box::pin(work), &self.runtime);
+        let work = DetachOnDrop::new(Box::pin(work), &self.runtime);
         match select(work, self.runtime.sleep_until(self.runtime.now() + self.timeout)).await {
             Either::Left((answer, _)) => answer,
             Either::Right(_) => Err(too_late()),

@@ -14,8 +14,8 @@ use super::message::{
 };
 use super::watches::{Sessions, Watches};
 use crate::error::{Code, Error, Result};
+use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::left_owners::LeftOwners;
-use crate::port::onward::Onward;
 use crate::port::{
     Applied, Entry, Failure, Joined, LockKey, OwnerId, QueueSink, Rank, SessionId, Standing,
 };
@@ -110,7 +110,7 @@ impl Steps {
             }
             answer
         };
-        let answer = match Onward::new(Box::pin(work), &self.link.runtime).await? {
+        let answer = match DetachOnDrop::new(Box::pin(work), &self.link.runtime).await? {
             Ok(answer) => answer,
             Err(found) if found.is_empty() => {
                 let message = "an owner id was to join twice";

@@ -69,7 +69,7 @@ enum Subject {
     Session,
 }
 
-type Told = Vec<(SessionId, QueueNotice)>;
+type Notices = Vec<(SessionId, QueueNotice)>;
 
 impl Watches {
     pub(super) fn new(link: Arc<Link>, sessions: Arc<Sessions>) -> Arc<Self> {
@@ -153,7 +153,7 @@ impl Watches {
         }
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: Notices) {
         for (session, notice) in told {
             let sink = self.sessions.lock().get(&session).cloned();
             if let Some(sink) = sink {
@@ -163,11 +163,11 @@ impl Watches {
     }
 
     /// The server has told something over the stream of this number.
-    fn heard(&self, number: u64, answer: WatchAnswer) -> Result<(), Error> {
+    fn received(&self, number: u64, answer: WatchAnswer) -> Result<(), Error> {
         let mut state = self.state.lock();
         let present = state.number == number;
         let Some(stream) = state.stream.as_mut().filter(|_| present) else { return Ok(()) };
-        let told = stream.heard(answer)?;
+        let told = stream.received(answer)?;
         drop(state);
         self.news.notify(usize::MAX);
         self.tell(told);
@@ -233,7 +233,7 @@ impl Stream {
         Some(watched)
     }
 
-    fn heard(&mut self, answer: WatchAnswer) -> Result<Told> {
+    fn received(&mut self, answer: WatchAnswer) -> Result<Notices> {
         let WatchAnswer { id, created, canceled, events } = answer;
         if created {
             let key = self.asked.pop_front().unwrap_or_default();
@@ -247,13 +247,13 @@ impl Stream {
                 }
                 None => self.send(CancelWatch { id }),
             }
-            return Ok(Told::new());
+            return Ok(Notices::new());
         }
-        let Some(key) = self.ids.get(&id).cloned() else { return Ok(Told::new()) };
+        let Some(key) = self.ids.get(&id).cloned() else { return Ok(Notices::new()) };
         if canceled {
             self.ids.remove(&id);
             let watched = self.keys.remove(&key);
-            return Ok(watched.map_or(Told::new(), |watched| watched.tell(&QueueNotice::Gap)));
+            return Ok(watched.map_or(Notices::new(), |watched| watched.tell(&QueueNotice::Gap)));
         }
         let watched = self.keys.get(&key);
         let told = watched.and_then(|watched| events.iter().find_map(|event| watched.told(event)));
@@ -266,7 +266,7 @@ impl Stream {
 
 impl Watched {
     /// The end of a watch: the key is gone.
-    fn told(&self, event: &Event) -> Option<Told> {
+    fn told(&self, event: &Event) -> Option<Notices> {
         match &self.subject {
             _ if !event.is_removal() => None,
             Subject::Session => {
@@ -279,7 +279,7 @@ impl Watched {
         }
     }
 
-    fn tell(&self, notice: &QueueNotice) -> Told {
+    fn tell(&self, notice: &QueueNotice) -> Notices {
         self.sessions.iter().map(|session| (*session, notice.clone())).collect()
     }
 }
@@ -302,7 +302,7 @@ async fn follow(
         let mut stream = live.watch(requests).await.map_err(judged)?;
         while let Some(answer) = stream.message().await.map_err(judged)? {
             let Some(watches) = watches.upgrade() else { break };
-            if let Err(error) = watches.heard(number, answer) {
+            if let Err(error) = watches.received(number, answer) {
                 return Ok(Some(error));
             }
         }

@@ -2,19 +2,17 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder, Row as RawRow, SslOpts, Value as RawValue};
 
-use super::dialect::{self, Mysql};
 use super::fault::{Number, judge, judge_as};
 use super::literal;
 use crate::driver::hosts;
-use crate::driver::sql::dialect::{AddressOf, Connection as _};
+use crate::driver::sql::address::Address;
+use crate::driver::sql::dialect::Connection as _;
 use crate::driver::sql::fault::{Fault, read_only};
 use crate::driver::sql::host::{Host, first_host};
 use crate::driver::sql::statement::{Answer, Kind, Row, Statement, Value, column};
@@ -22,7 +20,7 @@ use crate::driver::tls::Tls;
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
-use crate::port::{BoxFuture, RuntimeHandle};
+use crate::port::RuntimeHandle;
 
 /// A server that went without a word is noticed after some of these.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -31,9 +29,23 @@ const FRESH: Duration = Duration::from_secs(1);
 /// It has so long to answer: what stands between may have dropped it without a word.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How long the server waits for a row, in seconds: the least it can. It is asked again for as long as there is time.
+const ROW_WAIT: u32 = 1;
+/// How long a connection may lie idle, in seconds: a month.
+pub(super) const IDLE: u32 = 2_592_000;
+
 /// The query for the server's version, whether it takes no writes, when it writes its log, and whether it can read its clock
 /// twice within a statement.
 const SERVER: &str = "SELECT VERSION(), CAST(@@global.read_only AS CHAR), @@global.innodb_flush_log_at_trx_commit, SLEEP(0.001), SYSDATE(6) <> NOW(6)";
+
+/// The first statements of each connection.
+fn setup() -> String {
+    format!(
+        "SET NAMES utf8mb4; SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,
+             innodb_lock_wait_timeout = {ROW_WAIT}, wait_timeout = {IDLE};
+         SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+    )
+}
 
 /// See the module. It ends when this is dropped.
 pub struct Connection {
@@ -48,7 +60,7 @@ pub struct Connection {
 impl Connection {
     /// A connection to the first server that takes writes, in at most `limit`.
     pub(super) async fn open_first(
-        address: &AddressOf<Mysql>,
+        address: &Address<SslOpts>,
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<(Self, Host)> {
@@ -57,12 +69,12 @@ impl Connection {
     }
 
     /// Connects to a server and sets the connection up.
-    async fn open(address: &AddressOf<Mysql>, host: &Host) -> Result<Self> {
+    async fn open(address: &Address<SslOpts>, host: &Host) -> Result<Self> {
         let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
         let conn = caught(Conn::new(options(address, host))).await.map_err(fault)?;
         let (server, version) = (host.to_string(), Version::read(""));
         let mut connection = Self { conn, server, durable: false, version };
-        let asked = [Statement::bare(dialect::setup()), Statement::bare(SERVER)];
+        let asked = [Statement::bare(setup()), Statement::bare(SERVER)];
         let answer = connection.ask(&asked, false).await.map_err(|fault| fault.failure.error)?;
         let row = answer.row();
         let word =
@@ -90,7 +102,7 @@ impl Connection {
 }
 
 /// The options for a connection to one of the servers.
-fn options(address: &AddressOf<Mysql>, host: &Host) -> Opts {
+fn options(address: &Address<SslOpts>, host: &Host) -> Opts {
     let password = address.password();
     let config = OptsBuilder::default()
         .user(Some(&address.user))
@@ -112,7 +124,7 @@ fn options(address: &AddressOf<Mysql>, host: &Host) -> Opts {
 }
 
 /// Has a server interrupt what one of its connections does.
-pub(super) async fn kill_query(address: &AddressOf<Mysql>, host: &Host, number: i64) {
+pub(super) async fn kill_query(address: &Address<SslOpts>, host: &Host, number: i64) {
     if let Ok(mut conn) = caught(Conn::new(options(address, host))).await {
         let _ = conn.query_drop(format!("KILL QUERY {number}")).await;
         let _ = conn.disconnect().await;
@@ -250,41 +262,6 @@ pub(super) fn tls(options: &Options) -> Result<SslOpts> {
 #[cfg(not(feature = "tls"))]
 pub(super) fn tls(options: &Options) -> Result<SslOpts> {
     Tls::new(options).map(|tls| match tls {})
-}
-
-/// Work that runs to its end once it has begun: if it is dropped before, it goes on as a task.
-pub(super) struct Finishing<T: Send + 'static> {
-    work: Option<BoxFuture<'static, T>>,
-    begun: bool,
-    runtime: RuntimeHandle,
-}
-
-impl<T: Send + 'static> Finishing<T> {
-    pub(super) fn new(runtime: RuntimeHandle, work: BoxFuture<'static, T>) -> Self {
-        Self { work: Some(work), begun: false, runtime }
-    }
-}
-
-impl<T: Send + 'static> Future for Finishing<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        self.begun = true;
-        let work = self.work.as_mut().expect("it is not asked again after its end");
-        let done = work.as_mut().poll(context);
-        if done.is_ready() {
-            self.work = None;
-        }
-        done
-    }
-}
-
-impl<T: Send + 'static> Drop for Finishing<T> {
-    fn drop(&mut self) {
-        if let Some(work) = self.work.take().filter(|_| self.begun) {
-            self.runtime.spawn(Box::pin(async move { drop(work.await) }));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,24 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mysql_async::SslOpts;
 
-use super::connection::{self, Connection, Finishing};
+use super::connection::{self, Connection, IDLE};
 use super::fault::{FOREIGN, Number, OWN_TABLE, other_shape};
 use super::guarantees;
 use super::notices::Waits;
 use super::schema::{self, MOST_BYTES};
 use crate::driver::own_table::OwnTable;
+use crate::driver::record::Record;
+use crate::driver::recorded::Outbox;
 use crate::driver::sql::address::Rules;
 use crate::driver::sql::dialect::Dialect;
+use crate::driver::sql::dialect::Layout;
+use crate::driver::sql::dialect::Renewing;
 use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::link::Link;
-use crate::driver::sql::own_table::Layout;
-use crate::driver::sql::plain::Renewing;
-use crate::driver::sql::records::Replaced;
 use crate::driver::sql::statement::{Answer, Row, Statement, Value, name};
 use crate::error::{Error, Result};
 use crate::fence::Token;
 use crate::options::{Durability, Options};
+use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 use crate::port::{Guarantee, LockKey};
 use crate::runtime::sync::Mutex;
@@ -37,12 +39,8 @@ pub struct Mysql {
 
 /// A moment before the last token, from which on the plain cases leave what is to be refused to the long way: 2255-01-01.
 const LAST_YEAR: u64 = 8_993_808_000_000_000;
-/// How long the server waits for a row, in seconds: the least it can. It is asked again for as long as there is time.
-const ROW_WAIT: u32 = 1;
 /// How long the server keeps a row locked for a client that stands still within a transaction, in seconds.
 const STALLED: u32 = 1;
-/// How long a connection may lie idle, in seconds: a month.
-const IDLE: u32 = 2_592_000;
 /// The moment that times are counted from.
 const EPOCH: &str = "TIMESTAMP'1970-01-01 00:00:00'";
 /// The time in a row whose lock nobody has ever held. Nothing earlier fits a `TIMESTAMP` of every time zone.
@@ -59,15 +57,6 @@ pub(super) const RULES: Rules = Rules {
         )
     },
 };
-
-/// The first statements of each connection.
-pub(super) fn setup() -> String {
-    format!(
-        "SET NAMES utf8mb4; SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,
-             innodb_lock_wait_timeout = {ROW_WAIT}, wait_timeout = {IDLE};
-         SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
-    )
-}
 
 /// Refuses what would change nothing.
 pub(super) fn check_durability(options: &Options) -> Result<()> {
@@ -88,8 +77,7 @@ impl Dialect for Mysql {
     const MARK: char = '`';
     const MOST_BYTES: usize = MOST_BYTES;
     const MOST_POOLED: usize = 5;
-    /// Read where it stands: `NOW` is the moment a statement began, before it waited for a row.
-    const CLOCK: &'static str = "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', SYSDATE(6))";
+    const CLOCK: &'static str = schema::CLOCK;
     const ENDS: (&'static str, &'static str) = ("ends", Self::CLOCK);
     const BESIDE: [&'static str; 3] = [", version, told", ", told = $13", ", told = NULL"];
     const AT_ONCE: &'static str = " NOWAIT";
@@ -146,7 +134,7 @@ impl Dialect for Mysql {
         };
         let runtime = link.runtime.clone();
         let work = async move { link.pooled(&statements, decides, known).await };
-        Finishing::new(runtime, Box::pin(work)).await
+        DetachOnDrop::new(Box::pin(work), &runtime).await
     }
 
     /// The server ends a connection that stands still within a transaction.
@@ -254,12 +242,13 @@ impl Dialect for Mysql {
         link.heard(locks, rows);
     }
 
-    fn tell<T>(
+    fn tell(
         link: &Link<Self>,
         rows: &[Row],
-        replaced: &Replaced<T>,
+        different: &[(&LockKey, &Record)],
+        notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>) {
-        (link.told(rows, replaced), Vec::new())
+        (link.told(rows, different, notices), Vec::new())
     }
 
     fn close(&self) {

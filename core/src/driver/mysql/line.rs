@@ -13,7 +13,7 @@ use std::time::Duration;
 use event_listener::Event;
 use futures_util::future::{Either, select};
 
-use super::connection::{Connection, Finishing, kill_query};
+use super::connection::{Connection, kill_query};
 use super::dialect::Mysql;
 use super::fault::Number;
 use crate::driver::sql::dialect::{AddressOf, Connection as _};
@@ -22,6 +22,7 @@ use crate::driver::sql::host::Host;
 use crate::driver::sql::session::{INTERRUPT, Wire};
 use crate::driver::sql::statement::{Answer, Statement};
 use crate::driver::within::within;
+use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::{EndSink, Instant, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -110,7 +111,7 @@ impl Line {
 impl Wire for Arc<Line> {
     async fn ask(&self, statements: Vec<Statement>, decides: bool) -> Result<Answer, Fault> {
         let work = Box::pin(self.clone().carry(statements, decides));
-        Finishing::new(self.runtime.clone(), work).await
+        DetachOnDrop::new(work, &self.runtime).await
     }
 
     fn interrupt(&self) -> impl Future<Output = ()> + Send + 'static + use<> {

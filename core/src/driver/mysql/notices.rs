@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::dialect::Mysql;
 use crate::driver::datagram;
 use crate::driver::record::Record;
+use crate::driver::recorded::Outbox;
 use crate::driver::sql::fault::bad_column;
 use crate::driver::sql::foreign::lock_of_row;
 use crate::driver::sql::link::Link;
-use crate::driver::sql::records::{BESIDE, Replaced, names, of_lock};
+use crate::driver::sql::records::{BESIDE, names, of_lock};
 use crate::driver::sql::statement::{Row, Statement, Value, column};
 use crate::error::Result;
 use crate::port::backoff::Backoff;
@@ -186,9 +187,14 @@ impl Link<Mysql> {
     }
 
     /// The value that is written beside each record that is different.
-    pub(super) fn told<T>(&self, rows: &[Row], replaced: &Replaced<T>) -> Vec<Option<Value>> {
-        let mut others: Vec<_> = replaced.others.iter().collect();
-        let written = replaced.different().into_iter().map(|(lock, record)| {
+    pub(super) fn told(
+        &self,
+        rows: &[Row],
+        different: &[(&LockKey, &Record)],
+        notices: &Outbox,
+    ) -> Vec<Option<Value>> {
+        let mut others: Vec<_> = notices.iter().collect();
+        let written = different.iter().map(|&(lock, record)| {
             let (read, before) = beside(of_lock(rows.iter(), lock));
             let of_others = std::mem::take(&mut others).into_iter();
             let (here, elsewhere) = of_others.partition(|(_, notice)| concerns(notice, record));

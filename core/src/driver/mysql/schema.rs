@@ -6,20 +6,21 @@ use std::collections::BTreeSet;
 use md5::{Digest, Md5};
 
 use super::connection::Connection;
-use super::dialect::Mysql;
 use super::fault::{Number, OWN_TABLE, number};
 use super::literal::text;
 use crate::driver::identifier::{Table, check, quoted};
 use crate::driver::own_table::{KeyedTable, OwnTable};
-use crate::driver::sql::dialect::Tables;
-use crate::driver::sql::dialect::{Connection as _, Dialect};
+use crate::driver::sql::dialect::{Connection as _, Tables};
+use crate::driver::sql::dialect::{Kind, Layout};
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::own_table::{Kind, Layout};
 use crate::driver::sql::statement::{Row, Statement, column};
 use crate::error::{Error, Result};
 
 /// How many tokens the server draws at once.
 const CACHE: &str = "CACHE 1000";
+
+/// The server's clock in µs, in SQL. It is read where it stands: `NOW` is the moment a statement began, before it waited for a row.
+pub(super) const CLOCK: &str = "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', SYSDATE(6))";
 
 /// The most bytes of a name: the server takes 64 characters, of at most 4 bytes each.
 pub(super) const MOST_BYTES: usize = 256;
@@ -286,8 +287,7 @@ pub(super) async fn layout(
         }
         _ => Kind::Text,
     };
-    let ([key, version, value], table, clock) =
-        (own.columns('`'), own.keyed.name('`'), Mysql::CLOCK);
+    let ([key, version, value], table, clock) = (own.columns('`'), own.keyed.name('`'), CLOCK);
     let is_it = is_it(&key, "$1");
     Ok(Layout {
         look: vec![

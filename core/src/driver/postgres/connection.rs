@@ -17,18 +17,17 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
 
-use super::dialect::Postgres;
 use super::fault::{State, judge, judge_as, pooled};
-use super::notices::{FRESH, PATIENCE};
-use super::schema::MOST_BYTES;
 use crate::driver::identifier::{check, quoted};
 use crate::driver::socket_file::SocketFile;
-use crate::driver::sql::dialect::{self, AddressOf};
+use crate::driver::sql::address::Address;
+use crate::driver::sql::dialect;
 use crate::driver::sql::fault::{Fault, absent, read_only};
 use crate::driver::sql::host::Host;
 use crate::driver::sql::host::first_host;
 use crate::driver::sql::pool::when_there_is_room;
 use crate::driver::sql::statement::{Answer, Kind, Row, Statement, Value};
+use crate::driver::tls::Tls;
 use crate::driver::within::within;
 use crate::driver::{hosts, tcp};
 use crate::error::{Code, Error, Result};
@@ -36,17 +35,24 @@ use crate::options::{Durability, Options};
 use crate::port::RuntimeHandle;
 use crate::runtime::sync::Mutex;
 
+/// A connection that was silent for so long is asked whether it is still there, and has so long to answer: what stands between may
+/// have dropped it without a word.
+pub(super) const FRESH: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
+/// How many bytes of a name PostgreSQL keeps.
+pub(super) const MOST_BYTES: usize = 63;
+
 /// Whether the server takes no writes, and its version.
 pub(super) const SERVER: &str = "SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
     current_setting('server_version_num')";
 
 /// The callback for the messages of a connection and for its end.
-pub(super) type Hear = Arc<dyn Fn(Heard) + Send + Sync>;
+pub(super) type OnMessage = Arc<dyn Fn(ServerMessage) + Send + Sync>;
 
 /// An event on a connection: a message or the end.
-pub(super) enum Heard {
+pub(super) enum ServerMessage {
     /// A message on one of its channels.
-    Message(String),
+    Notice(String),
     /// Nothing more.
     End,
 }
@@ -68,25 +74,25 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 impl Connection {
     /// A connection to the first server that takes writes, in at most `limit`.
     pub(super) async fn open_first(
-        address: &AddressOf<Postgres>,
+        address: &Address<Tls>,
         setup: &str,
-        hear: Option<Hear>,
+        on_message: Option<OnMessage>,
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<(Self, Host)> {
         let open = |host: Host| {
-            let hear = hear.clone();
-            async move { Self::open(address, &host, setup, hear, runtime).await }
+            let on_message = on_message.clone();
+            async move { Self::open(address, &host, setup, on_message, runtime).await }
         };
         first_host(&address.hosts, &address.used, runtime, limit, open).await
     }
 
     /// Connects to a server, and has it read `setup`, of which the last statement answers whether it takes no writes and its version.
     async fn open(
-        address: &AddressOf<Postgres>,
+        address: &Address<Tls>,
         host: &Host,
         setup: &str,
-        hear: Option<Hear>,
+        on_message: Option<OnMessage>,
         runtime: &RuntimeHandle,
     ) -> Result<Self> {
         let stream = connect(address, host, runtime).await?;
@@ -99,7 +105,7 @@ impl Connection {
         }
         let (client, connection) = config.connect_raw(stream, NoTls).await.map_err(fault)?;
         let ((open, left), used) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
-        runtime.spawn(Box::pin(carry(connection, left, hear, used.clone())));
+        runtime.spawn(Box::pin(carry(connection, left, on_message, used.clone())));
         let answers = client.simple_query(setup).await.map_err(fault)?;
         let last = answers.iter().rev().find_map(|answer| match answer {
             SimpleQueryMessage::Row(row) => Some(row),
@@ -227,7 +233,7 @@ pub(super) fn setup(options: &Options) -> Result<String> {
 
 /// Connects to a server; nothing is said there yet.
 pub(super) async fn connect(
-    address: &AddressOf<Postgres>,
+    address: &Address<Tls>,
     host: &Host,
     runtime: &RuntimeHandle,
 ) -> Result<Box<dyn Stream>> {
@@ -258,22 +264,22 @@ pub(super) async fn connect(
 async fn carry(
     mut connection: tokio_postgres::Connection<Box<dyn Stream>, tokio_postgres::tls::NoTlsStream>,
     left: oneshot::Receiver<()>,
-    hear: Option<Hear>,
+    on_message: Option<OnMessage>,
     used: Arc<AtomicBool>,
 ) {
-    let heard = async {
+    let messages = async {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let (AsyncMessage::Notification(notice), Some(hear)) = (message, &hear) {
-                hear(Heard::Message(notice.payload().to_owned()));
+            if let (AsyncMessage::Notification(notice), Some(on_message)) = (message, &on_message) {
+                on_message(ServerMessage::Notice(notice.payload().to_owned()));
             }
         }
     };
     // Asked first: a connection whose client goes says goodbye if it can do so at once.
-    let ended = matches!(select(pin!(heard), left).await, Either::Left(_));
+    let ended = matches!(select(pin!(messages), left).await, Either::Left(_));
     // Before anybody is told: it must not be taken for a sound one.
     drop(connection);
-    if let Some(hear) = hear.filter(|_| ended && used.load(Ordering::Acquire)) {
-        hear(Heard::End);
+    if let Some(on_message) = on_message.filter(|_| ended && used.load(Ordering::Acquire)) {
+        on_message(ServerMessage::End);
     }
 }
 
@@ -374,7 +380,7 @@ impl Pooling {
     /// Refuses such a pooler. It is looked for once, by connections that set nothing: a setting would stay in a session that others use.
     pub(super) async fn refuse(
         &self,
-        address: &AddressOf<Postgres>,
+        address: &Address<Tls>,
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<()> {

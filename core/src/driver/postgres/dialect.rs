@@ -1,31 +1,32 @@
 //! The SQL of PostgreSQL. Numbers of the rules come from `port::limits`, as they do in every store.
 
-use super::connection::{Connection, Pooling, setup};
+use super::connection::{Connection, MOST_BYTES, Pooling, setup};
 use super::fault::{FOREIGN, OWN_TABLE, State};
 use super::guarantees;
 use super::notices::Single;
-use super::schema::{self, MOST_BYTES};
+use super::schema;
 use crate::driver::datagram;
 use crate::driver::own_table::OwnTable;
+use crate::driver::record::Record;
+use crate::driver::recorded::Outbox;
 use crate::driver::sql::address::Rules;
 use crate::driver::sql::dialect::Dialect;
+use crate::driver::sql::dialect::Layout;
+use crate::driver::sql::dialect::Renewing;
 use crate::driver::sql::dialect::Tables;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::foreign;
 use crate::driver::sql::link::Link;
-use crate::driver::sql::own_table::Layout;
-use crate::driver::sql::plain::Renewing;
-use crate::driver::sql::records::Replaced;
 use crate::driver::sql::statement::{Answer, Row, Statement, Value};
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::fence::Token;
 use crate::options::{Durability, Options};
-use crate::port::Guarantee;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
+use crate::port::{Guarantee, LockKey};
 use crate::runtime::sync::Mutex;
 
-/// PostgreSQL: one connection for what is one statement, where notices are heard too, and a few for transactions.
+/// PostgreSQL: one connection for what is one statement, on which notices arrive too, and a few for transactions.
 pub struct Postgres {
     /// The first statements of each connection.
     pub(super) setup: String,
@@ -67,7 +68,7 @@ impl Dialect for Postgres {
     const MARK: char = '"';
     const MOST_BYTES: usize = MOST_BYTES;
     const MOST_POOLED: usize = 4;
-    const CLOCK: &'static str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    const CLOCK: &'static str = schema::CLOCK;
     const ENDS: (&'static str, &'static str) = ("expires_at", "clock_timestamp()");
     const BESIDE: [&'static str; 3] = [""; 3];
     const AT_ONCE: &'static str = "";
@@ -210,17 +211,18 @@ impl Dialect for Postgres {
     }
 
     /// The server sends notices when the transaction is committed.
-    fn tell<T>(
+    fn tell(
         _: &Link<Self>,
         _: &[Row],
-        replaced: &Replaced<T>,
+        different: &[(&LockKey, &Record)],
+        notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>) {
-        let beside = replaced.different().iter().map(|_| None).collect();
-        if replaced.others.is_empty() {
+        let beside = different.iter().map(|_| None).collect();
+        if notices.is_empty() {
             return (beside, Vec::new());
         }
-        let channels = replaced.others.iter().map(|(channel, _)| channel.to_string()).collect();
-        let texts = replaced.others.iter().map(|(_, notice)| datagram::text(notice)).collect();
+        let channels = notices.iter().map(|(channel, _)| channel.to_string()).collect();
+        let texts = notices.iter().map(|(_, notice)| datagram::text(notice)).collect();
         let tell = Statement::kept(&TELL.into(), [Value::Names(channels), Value::Names(texts)]);
         (beside, vec![tell])
     }

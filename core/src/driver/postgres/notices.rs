@@ -1,9 +1,9 @@
-//! The connection for what is one statement, where notices are heard too.
+//! The connection for what is one statement, on which notices arrive too.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::connection::{Connection, Hear, Heard};
+use super::connection::{Connection, FRESH, OnMessage, PATIENCE, ServerMessage};
 use super::dialect::Postgres;
 use super::fault::{State, state};
 use super::{dialect, schema};
@@ -19,10 +19,6 @@ use crate::port::backoff::Backoff;
 use crate::port::failure::Failures;
 use crate::port::{BoxFuture, Instant, Notice};
 
-/// A connection that was not heard of for so long is asked whether it is still there, and has so long to answer: what stands between may
-/// have dropped it without a word.
-pub(super) const FRESH: Duration = Duration::from_secs(5);
-pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 /// A connection that did not answer for so long is left, also when its caller stays for less than the time limit.
 const SILENT: Duration = Duration::from_secs(1);
 /// How long a plain case may wait for a row, in ms. It has its connection to itself no longer than this.
@@ -32,8 +28,8 @@ const PLAIN_WAIT: u32 = 50;
 #[derive(Default)]
 pub(super) struct Single {
     pub(super) connection: Option<Arc<Connection>>,
-    /// When it was heard of last.
-    heard: Instant,
+    /// When it answered or sent something last.
+    seen: Instant,
     /// Attempts to connect.
     failures: Failures,
 }
@@ -63,7 +59,7 @@ impl Link<Postgres> {
                 }
                 let mut state = single.lock();
                 state.connection = Some(connection.clone());
-                state.heard = self.runtime.now();
+                state.seen = self.runtime.now();
                 drop(state);
                 let closing = close_at_rest(self.weak.clone(), Arc::downgrade(&connection));
                 self.runtime.spawn(Box::pin(closing));
@@ -77,16 +73,16 @@ impl Link<Postgres> {
         }
     }
 
-    /// Whether the connection was heard of lately, or answers now. If not, it is left.
+    /// Whether the connection answered lately, or answers now. If not, it is left.
     async fn answers(&self, connection: &Arc<Connection>) -> bool {
         let single = &self.dialect.single;
-        if self.runtime.now().since(single.lock().heard) < FRESH {
+        if self.runtime.now().since(single.lock().seen) < FRESH {
             return true;
         }
         let asked = connection.client.batch_execute("");
         let answers = matches!(within(&self.runtime, PATIENCE, asked).await, Some(Ok(())));
         if answers {
-            single.lock().heard = self.runtime.now();
+            single.lock().seen = self.runtime.now();
         } else {
             // What dropped it has probably dropped the others too.
             self.drop_idle();
@@ -107,13 +103,13 @@ impl Link<Postgres> {
 
     async fn open_single(&self) -> Result<Connection> {
         let link = self.weak.clone();
-        let hear: Hear = Arc::new(move |heard| {
+        let on_message: OnMessage = Arc::new(move |message| {
             let Some(link) = link.upgrade() else { return };
-            match heard {
-                Heard::Message(text) => link.tell_self(datagram::read(text.as_bytes())),
+            match message {
+                ServerMessage::Notice(text) => link.tell_self(datagram::read(text.as_bytes())),
                 // That of one that was let go of is no news.
-                Heard::End if link.dialect.single.lock().connection.is_none() => {}
-                Heard::End => link.runtime.clone().spawn(link.hear_again()),
+                ServerMessage::End if link.dialect.single.lock().connection.is_none() => {}
+                ServerMessage::End => link.runtime.clone().spawn(link.listen_again()),
             }
         });
         let mut setup = self.patient_setup();
@@ -122,8 +118,9 @@ impl Link<Postgres> {
         }
         let (runtime, limit) = (&self.runtime, self.connect_timeout);
         let open = || async {
-            let hear = Some(hear.clone());
-            let opened = Connection::open_first(&self.address, &setup, hear, runtime, limit).await;
+            let on_message = Some(on_message.clone());
+            let opened =
+                Connection::open_first(&self.address, &setup, on_message, runtime, limit).await;
             // As in `make_room`.
             if opened.as_ref().is_err_and(is_full) {
                 self.drop_idle();
@@ -172,7 +169,7 @@ impl Link<Postgres> {
         scopeguard::ScopeGuard::into_inner(given_up);
         let fault = match answer {
             Some(Ok(answer)) => {
-                self.dialect.single.lock().heard = self.runtime.now();
+                self.dialect.single.lock().seen = self.runtime.now();
                 return Ok(answer);
             }
             Some(Err(fault)) => fault,
@@ -189,7 +186,7 @@ impl Link<Postgres> {
         let is_it = |present: &mut Arc<Connection>| Arc::ptr_eq(present, connection);
         let present = self.dialect.single.lock().connection.take_if(is_it);
         if let (Some(_), Some(link)) = (present, self.weak.upgrade()) {
-            self.runtime.spawn(link.hear_again());
+            self.runtime.spawn(link.listen_again());
         }
     }
 
@@ -204,7 +201,7 @@ impl Link<Postgres> {
     }
 
     /// Connects anew for as long as somebody listens.
-    fn hear_again(self: Arc<Self>) -> BoxFuture<'static, ()> {
+    fn listen_again(self: Arc<Self>) -> BoxFuture<'static, ()> {
         let (runtime, link) = (self.runtime.clone(), self.weak.clone());
         Box::pin(async move {
             let mut backoff = Backoff::new();
@@ -235,7 +232,7 @@ async fn close_at_rest(weak: Weak<Link<Postgres>>, connection: Weak<Connection>)
         if !single.connection.as_ref().is_some_and(is_it) {
             return;
         }
-        if runtime.now().since(single.heard.max(link.used())) >= REST {
+        if runtime.now().since(single.seen.max(link.used())) >= REST {
             single.connection = None;
             return;
         }

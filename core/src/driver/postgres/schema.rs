@@ -3,20 +3,18 @@
 
 use tokio_postgres::types::Type;
 
-use super::connection::Connection;
-use super::dialect::Postgres;
+use super::connection::{Connection, MOST_BYTES};
 use super::fault::{OWN_TABLE, State, other_shape, state};
 use crate::driver::identifier::{self, Table, quoted};
 use crate::driver::own_table::{KeyedTable, OwnTable};
-use crate::driver::sql::dialect::Dialect;
 use crate::driver::sql::dialect::Tables;
+use crate::driver::sql::dialect::{Kind, Layout};
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::own_table::{Kind, Layout};
 use crate::driver::sql::statement::{Row, Statement, Value, column};
 use crate::error::Result;
 
-/// How many bytes of a name PostgreSQL keeps.
-pub(super) const MOST_BYTES: usize = 63;
+/// The server's clock in µs, in SQL.
+pub(super) const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// Locked while a client makes the tables: "fencelock", cut to eight bytes.
 const MAKING: i64 = i64::from_be_bytes(*b"fenceloc");
@@ -261,7 +259,7 @@ pub(super) async fn layout(connection: &Connection, own: &OwnTable<'_>) -> Resul
     if !["smallint", "integer", "bigint"].contains(&version_type.as_str()) {
         return Err(Fault::refused(own.does_not_count(version_type)));
     }
-    let (table, clock) = (own.keyed.name('"'), Postgres::CLOCK);
+    let (table, clock) = (own.keyed.name('"'), CLOCK);
     let [key, version, value] = own.columns('"');
     let is_it = format!("t.{key} = {}", of_type("$1::text", key_type));
     Ok(Layout {

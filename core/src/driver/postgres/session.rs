@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio_postgres::NoTls;
 
-use super::connection::{Connection, Hear, Heard, connect};
+use super::connection::{Connection, OnMessage, ServerMessage, connect};
 use super::dialect::{BEGIN, Postgres};
 use super::fault::{OWN_ROWS, State, no_tables, pooled, state};
 use super::guarantees;
@@ -189,8 +189,8 @@ impl SessionDialect for Postgres {
         );
         let (over, ended) = (Arc::new(AtomicBool::new(false)), ended.clone());
         let told = over.clone();
-        let hear: Hear = Arc::new(move |heard| {
-            if let Heard::End = heard {
+        let on_message: OnMessage = Arc::new(move |message| {
+            if let ServerMessage::End = message {
                 told.store(true, Ordering::Release);
                 ended();
             }
@@ -198,7 +198,8 @@ impl SessionDialect for Postgres {
         let (runtime, limit) = (&store.runtime, store.connect_timeout);
         store.dialect.pooling.refuse(&store.address, runtime, limit).await?;
         let address = &store.address;
-        let open = || Connection::open_first(address, &setup, Some(hear.clone()), runtime, limit);
+        let open =
+            || Connection::open_first(address, &setup, Some(on_message.clone()), runtime, limit);
         let (connection, host) = when_there_is_room(runtime, limit, open).await?;
         Ok((connection, host, over))
     }

@@ -48,7 +48,7 @@ pub struct Record {
 }
 
 /// The inputs of a step besides the record, and the notices that it wants to send.
-pub struct Scene<'a> {
+pub struct StepContext<'a> {
     /// The store's clock.
     pub now: u64,
     /// Since when the store has kept its data; 0 for one that loses it only with its users.
@@ -63,8 +63,8 @@ pub struct Scene<'a> {
     pub notices: Vec<(Arc<str>, Notice)>,
 }
 
-impl<'a> Scene<'a> {
-    /// The scene of a step of a client that listens on `channel`, in a store that loses its data only with its users.
+impl<'a> StepContext<'a> {
+    /// The context of a step of a client that listens on `channel`, in a store that loses its data only with its users.
     pub fn new(now: u64, channel: &'a Arc<str>, reachable: &'a dyn Fn(&str) -> bool) -> Self {
         let (served_at_once, notices) = (SERVED_AT_ONCE, Vec::new());
         Self { now, born: 0, channel, reachable, served_at_once, notices }
@@ -91,51 +91,54 @@ fn micros(duration: Duration) -> u64 {
 
 impl Record {
     /// Carries one step out.
-    pub fn apply(&mut self, step: &Step, scene: &mut Scene<'_>) -> Outcome {
+    pub fn apply(&mut self, step: &Step, context: &mut StepContext<'_>) -> Outcome {
         let owner = step.owner;
         if let Action::Take(Take { vote: Some(vote), .. }) = &step.action {
             // The node may have lost its data too short a time ago.
-            let votes_from = scene.born + micros(vote.aged);
-            if scene.now < votes_from {
-                return Outcome::Recovering { left: left(votes_from, scene.now) };
+            let votes_from = context.born + micros(vote.aged);
+            if context.now < votes_from {
+                return Outcome::Recovering { left: left(votes_from, context.now) };
             }
         }
         if !step.action.only_looks() {
-            self.expire(scene.now);
+            self.expire(context.now);
             if step.kind != self.kind {
-                if self.in_use(scene.now) {
-                    return self.of_another_kind(step, scene.now);
+                if self.in_use(context.now) {
+                    return self.of_another_kind(step, context.now);
                 }
                 self.kind = step.kind;
                 self.tickets.clear();
             }
         }
         match &step.action {
-            Action::Read => Outcome::State(self.view(scene.now)),
-            Action::Take(take) => self.take(owner, take, scene),
-            Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
+            Action::Read => Outcome::State(self.view(context.now)),
+            Action::Take(take) => self.take(owner, take, context),
+            Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), context),
             Action::Renew { ttl } => {
-                self.settle(owner, scene);
-                self.renew(owner, micros(*ttl), scene.now).unwrap_or(Outcome::Gone)
+                self.settle(owner, context);
+                self.renew(owner, micros(*ttl), context.now).unwrap_or(Outcome::Gone)
             }
-            Action::Free { open } => self.free(owner, *open, scene),
-            Action::Break => self.free(owner, false, scene),
-            Action::Leave { tombstone } => self.leave(owner, *tombstone, scene),
+            Action::Free { open } => self.free(owner, *open, context),
+            Action::Break => self.free(owner, false, context),
+            Action::Leave { tombstone } => self.leave(owner, *tombstone, context),
         }
     }
 
     /// [`Record::apply`], or why not.
-    pub fn answer(&mut self, step: &Step, scene: &mut Scene<'_>) -> Answer {
-        self.refusal(step, scene.now).map_or_else(|| Ok(self.apply(step, scene)), Err)
+    pub fn answer(&mut self, step: &Step, context: &mut StepContext<'_>) -> Answer {
+        self.refusal(step, context.now).map_or_else(|| Ok(self.apply(step, context)), Err)
     }
 
     /// [`Record::apply_all`], or why not; and whether the records are to be kept.
-    pub fn answer_all(records: &mut [(&Step, Self)], scene: &mut Scene<'_>) -> (Vec<Answer>, bool) {
-        let refusal = |(step, record): &(&Step, Self)| record.refusal(step, scene.now);
+    pub fn answer_all(
+        records: &mut [(&Step, Self)],
+        context: &mut StepContext<'_>,
+    ) -> (Vec<Answer>, bool) {
+        let refusal = |(step, record): &(&Step, Self)| record.refusal(step, context.now);
         if let Some(failure) = records.iter().find_map(refusal) {
             return (records.iter().map(|_| Err(failure.clone())).collect(), false);
         }
-        match Self::apply_all(records, scene) {
+        match Self::apply_all(records, context) {
             Ok(granted) => (granted.into_iter().map(Ok).collect(), true),
             Err(none) => (none.into_iter().map(Ok).collect(), false),
         }
@@ -162,18 +165,18 @@ impl Record {
     /// alone finds that out by telling, which cannot be taken back.
     pub fn apply_all(
         records: &mut [(&Step, Self)],
-        scene: &mut Scene<'_>,
+        context: &mut StepContext<'_>,
     ) -> Result<Vec<Outcome>, Vec<Outcome>> {
-        let told = scene.notices.len();
-        let reachable = std::mem::replace(&mut scene.reachable, &|_: &str| true);
+        let told = context.notices.len();
+        let reachable = std::mem::replace(&mut context.reachable, &|_: &str| true);
         let outcomes: Vec<_> =
-            records.iter_mut().map(|(step, record)| record.apply(step, scene)).collect();
-        scene.reachable = reachable;
+            records.iter_mut().map(|(step, record)| record.apply(step, context)).collect();
+        context.reachable = reachable;
         let granted = |outcome: &Outcome| matches!(outcome, Outcome::Granted { .. });
         if outcomes.iter().all(granted) {
             return Ok(outcomes);
         }
-        scene.notices.truncate(told);
+        context.notices.truncate(told);
         let none = |outcome| match outcome {
             Outcome::Granted { .. } => Outcome::Gone,
             // Of what was not carried out nothing is told in times.
@@ -232,8 +235,8 @@ impl Record {
     }
 
     /// As long as the head of the queue may hold beside those who do, it is granted and told.
-    fn settle(&mut self, caller: OwnerId, scene: &mut Scene<'_>) {
-        let now = scene.now;
+    fn settle(&mut self, caller: OwnerId, context: &mut StepContext<'_>) {
+        let now = context.now;
         let mut served = 0;
         loop {
             self.drop_dead(now);
@@ -246,14 +249,14 @@ impl Record {
             if !admitted || self.is_open(now) {
                 return;
             }
-            if served == scene.served_at_once {
+            if served == context.served_at_once {
                 let (channel, owner) = (head.channel.clone(), head.owner);
-                scene.notices.push((channel, Notice::Open { owner }));
+                context.notices.push((channel, Notice::Open { owner }));
                 return;
             }
             let patience = micros(UNREACHABLE_AFTER);
             let silent = now >= head.refreshed + patience;
-            let deaf = silent && !(scene.reachable)(&head.channel);
+            let deaf = silent && !(context.reachable)(&head.channel);
             if deaf && head.owner != caller {
                 self.tickets.pop_front();
                 continue;
@@ -269,7 +272,7 @@ impl Record {
             let (token, drawn) =
                 self.grant(Grant { owner, mode, ttl, asked, permits, block, lead, info }, now);
             let ttl = Duration::from_micros(ttl);
-            scene.notices.push((channel, Notice::Granted { owner, token, ttl, drawn }));
+            context.notices.push((channel, Notice::Granted { owner, token, ttl, drawn }));
             served += 1;
         }
     }

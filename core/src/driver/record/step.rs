@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use super::holder::{Ticket, admits, left};
-use super::{Grant, Record, Scene, micros};
+use super::{Grant, Record, StepContext, micros};
 use crate::fence::Token;
 use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES, TOKEN_LEAD, VOTE_LEAD};
 use crate::port::{Notice, Outcome, OwnerId, Take};
 
 impl Record {
-    pub(super) fn take(&mut self, owner: OwnerId, take: &Take, scene: &mut Scene<'_>) -> Outcome {
-        let now = scene.now;
+    pub(super) fn take(
+        &mut self,
+        owner: OwnerId,
+        take: &Take,
+        context: &mut StepContext<'_>,
+    ) -> Outcome {
+        let now = context.now;
         let holds = self.holders.iter().any(|holder| holder.owner == owner);
         if take.vote.is_some_and(|vote| vote.again) && !holds {
             return Outcome::Gone;
@@ -25,7 +30,7 @@ impl Record {
             let floor = take.floor.get().min(most);
             self.raise(floor, micros(take.ttl), now);
         }
-        self.settle(owner, scene);
+        self.settle(owner, context);
         if let Some(holder) = self.holders.iter().find(|holder| holder.owner == owner) {
             let (token, left) = (Token::new(holder.token), left(holder.ends, now));
             return Outcome::Granted { token, left, drawn: 1 };
@@ -48,7 +53,7 @@ impl Record {
             let grant = Grant { owner, mode, ttl, asked: ttl, permits, block, lead, info };
             let (token, drawn) = self.grant(grant, now);
             // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
-            self.settle(owner, scene);
+            self.settle(owner, context);
             return Outcome::Granted { token, left: take.ttl, drawn };
         }
         if !take.wait {
@@ -60,7 +65,7 @@ impl Record {
                 mode: take.mode,
                 limit: take.limit,
                 permits: take.permits,
-                channel: scene.channel.clone(),
+                channel: context.channel.clone(),
                 ttl: micros(take.ttl),
                 block: take.block,
                 since: now,
@@ -73,9 +78,14 @@ impl Record {
         self.queued(place, now)
     }
 
-    pub(super) fn refresh(&mut self, owner: OwnerId, ttl: u64, scene: &mut Scene<'_>) -> Outcome {
-        let now = scene.now;
-        self.settle(owner, scene);
+    pub(super) fn refresh(
+        &mut self,
+        owner: OwnerId,
+        ttl: u64,
+        context: &mut StepContext<'_>,
+    ) -> Outcome {
+        let now = context.now;
+        self.settle(owner, context);
         if let Some(granted) = self.renew(owner, ttl, now) {
             return granted;
         }
@@ -95,7 +105,7 @@ impl Record {
             let grant = Grant { owner, mode, ttl, asked, permits, block: 1, lead, info };
             let (token, drawn) = self.grant(grant, now);
             // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
-            self.settle(owner, scene);
+            self.settle(owner, context);
             return Outcome::Granted { token, left: Duration::from_micros(ttl), drawn };
         }
         self.queued(place, now)
@@ -114,28 +124,33 @@ impl Record {
         Some(Outcome::Granted { token, left, drawn: 1 })
     }
 
-    pub(super) fn free(&mut self, owner: OwnerId, open: bool, scene: &mut Scene<'_>) -> Outcome {
+    pub(super) fn free(
+        &mut self,
+        owner: OwnerId,
+        open: bool,
+        context: &mut StepContext<'_>,
+    ) -> Outcome {
         let mine = self.remove(owner);
         if mine {
-            self.drop_dead(scene.now);
+            self.drop_dead(context.now);
             let patient = |head: &&Ticket| head.passed < PASSES;
             let head = self.tickets.front().filter(|head| open && patient(head));
             if head.is_some_and(|head| admits(&self.holders, head.mode, head.limit, head.permits)) {
-                self.open_since = Some(scene.now);
-                self.tell_open(scene);
+                self.open_since = Some(context.now);
+                self.tell_open(context);
             }
         }
-        self.settle(owner, scene);
+        self.settle(owner, context);
         if mine { Outcome::Freed } else { Outcome::Gone }
     }
 
     /// Tells the head of the queue that the lock is open, if it is and the head may hold.
-    fn tell_open(&self, scene: &mut Scene<'_>) {
+    fn tell_open(&self, context: &mut StepContext<'_>) {
         if let Some(head) = self.tickets.front()
-            && self.is_open(scene.now)
+            && self.is_open(context.now)
             && admits(&self.holders, head.mode, head.limit, head.permits)
         {
-            scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
+            context.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
         }
     }
 
@@ -152,10 +167,10 @@ impl Record {
         &mut self,
         owner: OwnerId,
         tombstone: Option<Duration>,
-        scene: &mut Scene<'_>,
+        context: &mut StepContext<'_>,
     ) -> Outcome {
         // Tickets that have ended are not found: a store may have forgotten them with the record.
-        self.drop_dead(scene.now);
+        self.drop_dead(context.now);
         let before = self.tickets.len() + self.holders.len();
         let head = self.tickets.front().is_some_and(|head| head.owner == owner);
         self.tickets.retain(|ticket| ticket.owner != owner);
@@ -163,11 +178,11 @@ impl Record {
         let found = self.tickets.len() + self.holders.len() < before;
         // The Take may still be on its way.
         if let Some(life) = tombstone.filter(|_| !found) {
-            self.tombstones.insert(owner, scene.now + micros(life));
+            self.tombstones.insert(owner, context.now + micros(life));
         }
-        self.settle(owner, scene);
+        self.settle(owner, context);
         if head {
-            self.tell_open(scene);
+            self.tell_open(context);
         }
         if found { Outcome::Freed } else { Outcome::Gone }
     }

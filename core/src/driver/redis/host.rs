@@ -10,11 +10,11 @@ use redis::{Arg, Cmd, Value};
 
 use super::cell::CellCall;
 use super::fault::{self, Named};
-use super::keys::Scan;
+use super::guarantees;
+use super::keys::{DIALECTS, Scan};
 use super::replies::{is_unknown_script, notice};
 use super::scripts::{self, CELL, Clock, Script};
 use super::steps::{Request, fail};
-use super::{DIALECTS, guarantees};
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;

@@ -7,6 +7,9 @@ use redis::{Cmd, ParsingError, Value};
 
 use crate::port::{Action, CellKey, Kind, Layout, LockKey, Mode, Step, Take};
 
+/// The dialects spoken beside the own layout, by their words.
+pub(super) const DIALECTS: &[&str] = &["plain", "redisson"];
+
 /// How many slots a cluster has.
 pub(super) const SLOTS: usize = 16384;
 /// Where the birth mark of a node of a quorum lies.

@@ -58,6 +58,3 @@ pub use self::gate::RedisGate;
 pub use self::host::{Heard, HostStore, Reply, Subscriber, Transport};
 #[cfg(feature = "redis")]
 pub use self::store::RedisStore;
-
-/// The dialects spoken beside the own layout, by their words.
-const DIALECTS: &[&str] = &["plain", "redisson"];

@@ -10,9 +10,10 @@ use super::address::{Address, Topology};
 use super::cell::CellCall;
 use super::cluster::Cluster;
 use super::connection::Link;
+use super::keys::DIALECTS;
 use super::node::Node;
 use super::steps::Request;
-use super::{DIALECTS, fault, guarantees};
+use super::{fault, guarantees};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{

@@ -7,15 +7,14 @@ use std::time::Duration;
 use super::address::{Address, Rules};
 use super::fault::Fault;
 use super::link::Link;
-use super::own_table::Layout;
-use super::plain::Renewing;
-use super::records::Replaced;
 use super::statement::{Answer, Row, Statement, Value};
 use crate::driver::identifier::quoted;
 use crate::driver::own_table::OwnTable;
+use crate::driver::record::Record;
+use crate::driver::recorded::Outbox;
 use crate::error::Result;
 use crate::options::{Options, check_table};
-use crate::port::{Guarantee, LockKey, RuntimeHandle};
+use crate::port::{Guarantee, LockKey, OwnerId, RuntimeHandle};
 
 /// A connection on which one transaction runs at a time.
 pub trait Connection: Sized + Send + Sync + 'static {
@@ -146,11 +145,12 @@ pub trait Dialect: Sized + Send + Sync + 'static {
     /// Rows were locked and read.
     fn heard(_: &Link<Self>, _: &[LockKey], _: &[Row]) {}
 
-    /// Tells those whom a change concerns. Answers what is set beside each record that is written, and the statements that tell.
-    fn tell<T>(
+    /// Sends the notices of a change, whose records are `different`. Answers what is set beside each record that is written, and the statements that send.
+    fn tell(
         link: &Link<Self>,
         rows: &[Row],
-        replaced: &Replaced<T>,
+        different: &[(&LockKey, &Record)],
+        notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>);
 
     /// Lets go of what it has beside the pool.
@@ -174,6 +174,40 @@ pub trait Dialect: Sized + Send + Sync + 'static {
 
     /// The statements on such tables, with those that have to stand around them.
     fn around_foreign(statements: Vec<Statement>, locks: bool) -> Vec<Statement>;
+}
+
+/// A Renew of a mutex.
+pub struct Renewing<'a> {
+    pub(in crate::driver) name: &'a str,
+    pub(in crate::driver) owner: OwnerId,
+    pub(in crate::driver) ttl: i64,
+}
+
+/// The statements for one table, and how its value column holds a value. $1 is the name.
+pub struct Layout {
+    /// Whether the row is there, its version and its value; after that the clock.
+    pub(in crate::driver) look: Vec<String>,
+    /// Its version, and the clock. It waits for whoever has the row locked.
+    pub(in crate::driver) lock: String,
+    /// $2 value, $3 version.
+    pub(in crate::driver) replace: String,
+    pub(in crate::driver) kind: Kind,
+}
+
+/// How a column holds a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::driver) enum Kind {
+    /// The database tells it as JSON, and takes JSON.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
+    Json,
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
+    Number,
+    /// Its text is JSON.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
+    Document,
+    /// Its text is a text.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
+    Text,
 }
 
 /// The texts of the fixed statements.

@@ -8,18 +8,16 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
 use super::address::Address;
-use super::dialect::Tables;
-use super::dialect::{AddressOf, Connection, Dialect, Texts};
+use super::dialect::{AddressOf, Connection, Dialect, Layout, Tables, Texts};
 use super::fault::{Fault, Next, absent, is_full, lost};
 use super::known::Known;
 use super::known::KnownTables;
-use super::own_table::Layout;
 use super::pool::when_there_is_room;
 use super::pool::{Idle, close_old};
-use super::statement::{Answer, Statement};
+use super::statement::{Answer, Row, Statement, Value, column, name};
 use super::sweep::Sweep;
 use crate::driver::within::within;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{Instant, Notice, NoticeSink, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -300,6 +298,43 @@ impl<D: Dialect> Link<D> {
             state.swept = Some(now);
         }
         is_due
+    }
+
+    /// A row was made. Sweeps beside whoever made it, if it is time.
+    pub(super) fn row_made(&self) {
+        let Some(from) = self.sweep.lock().row_made() else { return };
+        let Some(link) = self.weak.upgrade() else { return };
+        self.runtime.spawn(Box::pin(async move {
+            let swept = link.sweep_behind(from).await;
+            link.sweep.lock().swept(swept);
+        }));
+    }
+
+    /// Deletes unused rows behind this name. Answers the last that it looked at.
+    async fn sweep_behind(self: &Arc<Self>, from: String) -> Result<Option<String>, Code> {
+        let looked = Statement::kept(&self.texts.sweep_look, [name(from)]);
+        let looked = self.ask(vec![looked], false).await;
+        let rows = looked.map_err(|fault| fault.failure.error.code())?.rows();
+        let read = |row: &Row| column::<&str>(row, 0, "name").ok().map(str::to_owned);
+        let unused = |row: &&Row| column::<bool>(row, 1, "unused").is_ok_and(|it| it);
+        let old: Vec<String> = rows.iter().filter(unused).filter_map(read).collect();
+        let delete = |names| {
+            let delete = Statement::once(self.texts.sweep.clone(), [Value::Names(names)]);
+            self.ask(vec![delete], false)
+        };
+        if !old.is_empty()
+            && let Err(fault) = delete(old.clone()).await
+        {
+            let code = fault.failure.error.code();
+            if code == Code::Auth {
+                return Err(code);
+            }
+            // Somebody has one of them locked: that one stays.
+            for name in old {
+                let _ = delete(vec![name]).await;
+            }
+        }
+        Ok(rows.last().and_then(read))
     }
 
     /// Lets go of all connections. What is asked after it is answered `closed`.

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::dialect::{Connection, Dialect};
+use super::dialect::{Connection, Dialect, Kind, Layout};
 use super::fault::{Fault, Next};
 use super::link::{Link, Purpose};
 use super::row::number;
@@ -13,33 +13,6 @@ use super::transaction::{Progress, Work};
 use crate::driver::own_table::{self, OwnTable, UNFIT};
 use crate::error::{Code, Error, Result as Outcome};
 use crate::port::{CellKey, Change, Failure, Look, Swap, Version};
-
-/// The statements for one table, and how its value column holds a value. $1 is the name.
-pub struct Layout {
-    /// Whether the row is there, its version and its value; after that the clock.
-    pub(in crate::driver) look: Vec<String>,
-    /// Its version, and the clock. It waits for whoever has the row locked.
-    pub(in crate::driver) lock: String,
-    /// $2 value, $3 version.
-    pub(in crate::driver) replace: String,
-    pub(in crate::driver) kind: Kind,
-}
-
-/// How a column holds a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::driver) enum Kind {
-    /// The database tells it as JSON, and takes JSON.
-    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
-    Json,
-    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
-    Number,
-    /// Its text is JSON.
-    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
-    Document,
-    /// Its text is a text.
-    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
-    Text,
-}
 
 impl Kind {
     /// The JSON of what a column holds.

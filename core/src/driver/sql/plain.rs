@@ -4,21 +4,14 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Renewing};
 use super::fault::{Fault, Next};
 use super::link::Link;
 use super::signed;
 use super::statement::{self, Row, Statement, column, name};
 use crate::fence::Token;
 use crate::port::limits::TOKEN_LEAD;
-use crate::port::{Action, Answer, Kind, Layout, Mode, Outcome, OwnerId, Step, Take};
-
-/// A Renew of a mutex.
-pub struct Renewing<'a> {
-    pub(in crate::driver) name: &'a str,
-    pub(in crate::driver) owner: OwnerId,
-    pub(in crate::driver) ttl: i64,
-}
+use crate::port::{Action, Answer, Kind, Layout, Mode, Outcome, Step, Take};
 
 /// Carries out what is plain of these steps.
 pub(super) async fn plain<D: Dialect>(link: &Link<D>, steps: &[&Step]) -> Vec<Option<Answer>> {

@@ -12,7 +12,7 @@ use super::statement::{Row, Statement, Value, column, name};
 use super::transaction::{Progress, Work};
 use super::{foreign_rows, signed};
 use crate::driver::record::Record;
-use crate::driver::recorded::{Loaded, Told};
+use crate::driver::recorded::{Loaded, Outbox};
 use crate::error::Result;
 use crate::port::{Failure, LockKey, Notice};
 
@@ -25,18 +25,18 @@ pub(super) struct Replace<A> {
 }
 
 /// The result of a [`Replace`], not yet written.
-pub struct Replaced<T> {
+struct Replaced<T> {
     done: T,
     records: Vec<Loaded>,
     before: Vec<Loaded>,
     /// For this client.
     own: Vec<Notice>,
-    pub(in crate::driver) others: Told,
+    others: Outbox,
     /// The changes to write into other libraries' rows.
     foreign: Vec<(LockKey, ForeignChange)>,
 }
 
-impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {
+impl<T, A: Fn(&mut [Loaded], u64) -> (T, Outbox)> Replace<A> {
     /// Has the records changed at this moment. `foreign` are the rows of other libraries.
     fn apply(
         &self,
@@ -49,7 +49,7 @@ impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {
         foreign.enter(&mut records, now);
         let (done, told) = (self.act)(&mut records, now);
         let foreign = foreign.leave(&mut records);
-        let (own, others): (Told, Told) =
+        let (own, others): (Outbox, Outbox) =
             told.into_iter().partition(|(channel, _)| channel == own_channel);
         let own = own.into_iter().map(|(_, notice)| notice).collect();
         Replaced { done, records, before, own, others, foreign }
@@ -58,7 +58,7 @@ impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {
 
 impl<T> Replaced<T> {
     /// The records to write: those that were changed.
-    pub(in crate::driver) fn different(&self) -> Vec<(&LockKey, &Record)> {
+    fn different(&self) -> Vec<(&LockKey, &Record)> {
         let pairs = self.before.iter().zip(&self.records);
         let different = pairs.filter_map(|(before, after)| match (&before.record, &after.record) {
             (Ok(before), Ok(record)) if before != record => Some((&after.lock, record)),
@@ -79,7 +79,7 @@ impl<D, T, A> Work<D> for Replace<A>
 where
     D: Dialect,
     T: Send + 'static,
-    A: Fn(&mut [Loaded], u64) -> (T, Told) + Send + Sync + 'static,
+    A: Fn(&mut [Loaded], u64) -> (T, Outbox) + Send + Sync + 'static,
 {
     type Done = T;
 
@@ -120,7 +120,7 @@ where
         let replaced = self.apply(records, foreign, now, &link.channel);
         foreign_rows::write::<D>(connection, &replaced.foreign).await?;
         let different = replaced.different();
-        let (beside, told) = D::tell(link, &rows, &replaced);
+        let (beside, told) = D::tell(link, &rows, &different, &replaced.others);
         let is_changed = !(different.is_empty() && replaced.foreign.is_empty());
         let written = different.iter().zip(beside).map(|((lock, record), beside)| {
             let values = written(lock, record).into_iter().chain(beside);

@@ -17,7 +17,7 @@ use super::plain::plain;
 use super::records::{Replace, load, names};
 use super::statement::{Statement, column, name};
 use super::transaction::carry_out;
-use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
+use crate::driver::recorded::{Loaded, Outbox, RecordStore, Recorded};
 use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
@@ -94,7 +94,7 @@ impl<D: Dialect> RecordStore for SqlStore<D> {
         &self,
         locks: Vec<LockKey>,
         yields: bool,
-        act: impl Fn(&mut [Loaded], u64) -> (T, Told) + Send + Sync + 'static,
+        act: impl Fn(&mut [Loaded], u64) -> (T, Outbox) + Send + Sync + 'static,
     ) -> Result<T, Failure> {
         carry_out(&self.0, Replace { locks, yields, act }).await
     }

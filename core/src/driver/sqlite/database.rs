@@ -1,7 +1,8 @@
 //! The file's one connection, changed in short transactions. While another connection writes, it is waited for: first awake, within SQLite, then
 //! asleep.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,14 +13,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::cell;
 use super::fault::{Fault, FaultKind, NEEDS_LOCAL_DISK};
-use super::file::{check_ours, make_ours};
+use super::file::{self, Identity, check_ours, make_ours};
 use super::fork::{OpenMark, mark_open, no_fork};
 use super::row::{self, Rows};
-use crate::driver::record::{Record, Scene};
+use crate::driver::record::{Record, StepContext};
 use crate::error::{Code, Error};
 use crate::port::{
     Answer, CellKey, Change, Instant, LockKey, Look, Notice, RuntimeHandle, Step, Swap,
 };
+use crate::runtime::sync::Mutex;
 
 /// With its first step and after so many more a connection looks at so many rows, and those nobody needs any more go. More
 /// rows than steps, so that a file that forgets names stays small; few enough that no step is slow.
@@ -28,6 +30,47 @@ const SWEEP_ROWS: i64 = 256;
 /// A log of so many pages is written back. A step adds one page, nearly always the same, and takes longer the more copies
 /// of it the log holds: so it is kept short.
 const LONG: i32 = 1000;
+
+/// The file that a store has open; `None` once the store is closed.
+pub(super) type Opened = Mutex<Option<Open>>;
+
+pub(super) struct Open {
+    /// `None` since the process has forked, until the next step.
+    pub(super) database: Option<Database>,
+    /// The file's absolute path without links, and which file it was at first.
+    pub(super) path: Arc<Path>,
+    identity: Identity,
+}
+
+impl Open {
+    pub(super) fn of(path: &Path) -> Result<Self, Fault> {
+        file::check_path(path)?;
+        // What is absolute is no URI, which SQLite would also take.
+        let whole = absolute(path).unwrap_or_else(|_| path.to_owned());
+        let database = Some(Database::open(&whole, true)?);
+        let path: Arc<Path> = fs::canonicalize(path).map_err(|_| file::gone())?.into();
+        Ok(Self { database, identity: file::identity(&path)?, path })
+    }
+
+    /// The file, whatever lies under its path now.
+    pub(super) fn database(&mut self) -> Result<&mut Database, Fault> {
+        if self.database.is_none() {
+            self.check_path()?;
+            self.database = Some(Database::open(&self.path, false)?);
+        }
+        self.database.as_mut().ok_or_else(|| Error::closed().into())
+    }
+
+    /// The file, if whoever opens its path opens this one too.
+    pub(super) fn current(&mut self) -> Result<&mut Database, Fault> {
+        self.check_path()?;
+        self.database()
+    }
+
+    fn check_path(&self) -> Result<(), Fault> {
+        if file::identity(&self.path)? == self.identity { Ok(()) } else { Err(file::gone()) }
+    }
+}
 
 /// An open database.
 pub(super) struct Database {
@@ -91,12 +134,12 @@ impl Database {
         &mut self,
         batch: &[Step],
         all: bool,
-        scene: impl FnOnce() -> Scene<'a>,
+        context: impl FnOnce() -> StepContext<'a>,
     ) -> Result<Done, Fault> {
         self.transact(|database| {
-            let scene = scene();
-            database.sweep(batch.len() as u64, scene.now)?;
-            if all { database.apply_all(batch, scene) } else { database.apply(batch, scene) }
+            let context = context();
+            database.sweep(batch.len() as u64, context.now)?;
+            if all { database.apply_all(batch, context) } else { database.apply(batch, context) }
         })
     }
 
@@ -128,12 +171,16 @@ impl Database {
 
     /// Carries out a batch. One that only reads needs no transaction and waits for no writer: each row is read as one commit
     /// left it.
-    pub(super) fn apply(&self, batch: &[Step], mut scene: Scene<'_>) -> Result<Done, Fault> {
+    pub(super) fn apply(
+        &self,
+        batch: &[Step],
+        mut context: StepContext<'_>,
+    ) -> Result<Done, Fault> {
         let mut answers = Vec::with_capacity(batch.len());
         let mut rows = Rows::of(&self.connection);
         for step in batch {
             match rows.record(&step.lock) {
-                Ok(record) => answers.push(record.answer(step, &mut scene)),
+                Ok(record) => answers.push(record.answer(step, &mut context)),
                 Err(fault) if fault.kind == FaultKind::Row => {
                     answers.push(Err(fault.into_failure()));
                 }
@@ -141,7 +188,7 @@ impl Database {
             }
         }
         rows.store()?;
-        Ok((answers, scene.notices))
+        Ok((answers, context.notices))
     }
 
     /// The names of the locks that begin with `prefix`, in order.
@@ -159,15 +206,19 @@ impl Database {
         Ok(names)
     }
 
-    fn apply_all<'a>(&self, batch: &'a [Step], mut scene: Scene<'_>) -> Result<Done, Fault> {
+    fn apply_all<'a>(
+        &self,
+        batch: &'a [Step],
+        mut context: StepContext<'_>,
+    ) -> Result<Done, Fault> {
         let load =
             |step: &'a Step| Ok::<_, Fault>((step, row::load(&self.connection, &step.lock)?));
         let mut records = batch.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        let (answers, granted) = Record::answer_all(&mut records, &mut scene);
+        let (answers, granted) = Record::answer_all(&mut records, &mut context);
         for (step, record) in records.iter().filter(|_| granted) {
             row::store(&self.connection, &step.lock, record)?;
         }
-        Ok((answers, scene.notices))
+        Ok((answers, context.notices))
     }
 
     fn commit(&self) -> Result<(), Fault> {

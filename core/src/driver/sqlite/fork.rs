@@ -9,7 +9,7 @@ use std::sync::{
     Weak,
 };
 
-use super::Opened;
+use super::database::Opened;
 use super::fault::{Fault, FaultKind};
 use crate::error::{Code, Error};
 

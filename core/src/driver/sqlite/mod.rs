@@ -21,18 +21,16 @@ mod row;
 mod tests;
 
 use std::fmt;
-use std::fs;
-use std::path::{Path, absolute};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::database::{Database, keep_trying, write_back};
+use self::database::{Open, Opened, keep_trying, write_back};
 use self::fault::Fault;
 pub use self::fence::gate_trigger;
-use self::file::Identity;
 pub use self::fork::{Stillness, still};
 use self::notices::{Addresses, Notices};
-use crate::driver::record::Scene;
+use crate::driver::record::StepContext;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -55,47 +53,6 @@ pub struct SqliteStore {
     timeout: Duration,
     runtime: RuntimeHandle,
     process: u32,
-}
-
-/// The file that a store has open; `None` once the store is closed.
-type Opened = Mutex<Option<Open>>;
-
-struct Open {
-    /// `None` since the process has forked, until the next step.
-    database: Option<Database>,
-    /// The file's absolute path without links, and which file it was at first.
-    path: Arc<Path>,
-    identity: Identity,
-}
-
-impl Open {
-    fn of(path: &Path) -> Result<Self, Fault> {
-        file::check_path(path)?;
-        // What is absolute is no URI, which SQLite would also take.
-        let whole = absolute(path).unwrap_or_else(|_| path.to_owned());
-        let database = Some(Database::open(&whole, true)?);
-        let path: Arc<Path> = fs::canonicalize(path).map_err(|_| file::gone())?.into();
-        Ok(Self { database, identity: file::identity(&path)?, path })
-    }
-
-    /// The file, whatever lies under its path now.
-    fn database(&mut self) -> Result<&mut Database, Fault> {
-        if self.database.is_none() {
-            self.check_path()?;
-            self.database = Some(Database::open(&self.path, false)?);
-        }
-        self.database.as_mut().ok_or_else(|| Error::closed().into())
-    }
-
-    /// The file, if whoever opens its path opens this one too.
-    fn current(&mut self) -> Result<&mut Database, Fault> {
-        self.check_path()?;
-        self.database()
-    }
-
-    fn check_path(&self) -> Result<(), Fault> {
-        if file::identity(&self.path)? == self.identity { Ok(()) } else { Err(file::gone()) }
-    }
 }
 
 impl SqliteStore {
@@ -167,15 +124,15 @@ impl SqliteStore {
     async fn part(&self, part: &[Step], all: bool, until: &mut Option<Instant>) -> Vec<Answer> {
         let channel = self.notices.channel();
         let reachable = |channel: &str| self.notices.reachable(channel);
-        let scene = || Scene::new(self.runtime.wall(), &channel, &reachable);
+        let context = || StepContext::new(self.runtime.wall(), &channel, &reachable);
         let carried_out = self.keep(until, |open| {
             if part.iter().all(|step| step.action.only_looks()) {
-                open.current()?.apply(part, scene())
+                open.current()?.apply(part, context())
             } else if all_end(part) {
                 // It does no harm in a file that nobody uses any more.
-                open.database()?.carry_out(part, all, scene)
+                open.database()?.carry_out(part, all, context)
             } else {
-                open.current()?.carry_out(part, all, scene)
+                open.current()?.carry_out(part, all, context)
             }
         });
         match carried_out.await {

@@ -12,7 +12,8 @@ use std::time::Duration;
 use ::shuttle::sync::atomic::{AtomicU64, Ordering};
 use ::shuttle::{future, thread};
 
-use super::table::{Table, TicketEnd};
+use super::hold::TicketEnd;
+use super::table::Table;
 use super::tick::rest;
 use super::{Engine, GivenUp, LockId, Request, Wait};
 use crate::driver::memory::Memory;

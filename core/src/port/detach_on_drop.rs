@@ -1,4 +1,4 @@
-//! Work that runs to its end, also if whoever awaits it goes.
+//! Work that runs to its end, also if its caller goes away.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,19 +6,19 @@ use std::task::{Context, Poll};
 
 use super::{BoxFuture, MaybeSend, RuntimeHandle};
 
-/// See the module. It runs where it is awaited; once it is dropped, as a task.
-pub(crate) struct Onward<T: MaybeSend + 'static> {
+/// Work that runs where it is awaited, and goes on as a task once it is dropped.
+pub(crate) struct DetachOnDrop<T: MaybeSend + 'static> {
     work: Option<BoxFuture<'static, T>>,
     runtime: RuntimeHandle,
 }
 
-impl<T: MaybeSend + 'static> Onward<T> {
+impl<T: MaybeSend + 'static> DetachOnDrop<T> {
     pub(crate) fn new(work: BoxFuture<'static, T>, runtime: &RuntimeHandle) -> Self {
         Self { work: Some(work), runtime: runtime.clone() }
     }
 }
 
-impl<T: MaybeSend + 'static> Future for Onward<T> {
+impl<T: MaybeSend + 'static> Future for DetachOnDrop<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -31,7 +31,7 @@ impl<T: MaybeSend + 'static> Future for Onward<T> {
     }
 }
 
-impl<T: MaybeSend + 'static> Drop for Onward<T> {
+impl<T: MaybeSend + 'static> Drop for DetachOnDrop<T> {
     fn drop(&mut self) {
         if let Some(work) = self.work.take() {
             self.runtime.spawn(Box::pin(async move {
