@@ -13,7 +13,7 @@ use super::fault::{self, Named};
 use super::guarantees;
 use super::keys::{DIALECTS, Scan};
 use super::replies::{is_unknown_script, notice};
-use super::scripts::{self, CELL, Clock, Script};
+use super::scripts::{self, CELL, Clock, Script, Sent};
 use super::steps::{Request, fail};
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
@@ -93,6 +93,7 @@ struct Shared {
     sink: OnceLock<NoticeSink>,
     looks: Mutex<Looks>,
     clock: Clock,
+    sent: Sent,
 }
 
 /// Those who wait and hear nothing.
@@ -151,6 +152,7 @@ impl HostStore {
             sink: OnceLock::new(),
             looks: Mutex::default(),
             clock: Clock::default(),
+            sent: Sent::loaded(),
         };
         let commands = scripts::load().into_iter().chain([guarantees::memory()]).collect();
         let replies = shared.exchange(commands, options.connect_timeout).await;
@@ -214,7 +216,7 @@ impl Shared {
         command: impl Fn(usize, &str, &str) -> Cmd,
     ) -> Result<Vec<Value>, Failure> {
         let first = |(at, script): (usize, &Script)| {
-            let (verb, script) = self.clock.call(*script);
+            let (verb, script) = self.clock.call(*script, &self.sent);
             command(at, verb, &script)
         };
         let mut values = self.send(scripts.iter().enumerate().map(first).collect()).await?;

@@ -99,7 +99,7 @@ impl Node {
         Ok(values)
     }
 
-    /// Calls scripts by hash, and by text those that the server has forgotten; `command` makes a call.
+    /// Calls scripts by hash, and once more by text those that the server has forgotten; `command` makes a call.
     async fn call(
         &self,
         live: &Arc<Live>,
@@ -110,7 +110,7 @@ impl Node {
     ) -> Result<Replies> {
         let mut lack = Lack::default();
         let first = |(at, script): (usize, &Script)| {
-            let (verb, script) = self.clock.call(*script);
+            let (verb, script) = self.clock.call(*script, &live.sent);
             command(at, verb, &script)
         };
         let commands = scripts.iter().enumerate().map(first).collect();

@@ -4,10 +4,12 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use fencelock::options::Options;
-use fencelock::port::{Action, Applied, Failure, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
+use fencelock::port::{
+    Action, Answer, Applied, Failure, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, Step,
+};
 use fencelock::{Code, Error};
 use fencelock_servers::own::free_port;
-use fencelock_tests::bare::{Bare, PATIENCE, TTL, take};
+use fencelock_tests::bare::{Bare, PATIENCE, TTL, take, taking};
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::{RedisServer, held};
 use redis::Commands;
@@ -304,6 +306,25 @@ async fn scripts_that_were_flushed_are_loaded_again() {
         matches!(answers[..], [Ok(Outcome::Freed), Ok(Outcome::Granted { .. }), Ok(Outcome::Gone)]),
         "{answers:?}"
     );
+}
+
+/// By its hash alone, a script that is new to the server would be refused, and carried out behind the rest of its batch.
+#[tokio::test]
+async fn a_batch_keeps_its_order_though_the_server_does_not_know_a_script() {
+    let server = RedisServer::start();
+    let step =
+        |owner, action| Step { lock: LockKey::new("pool"), owner, kind: Kind::Semaphore, action };
+    let (take, free) = (Action::Take(taking(Mode::Permit, 1, false)), Action::Free { open: false });
+    let other = connect(&server.url()).await;
+    let owner = other.owner();
+    other.store.step(&[step(owner, take.clone()), step(owner, free.clone())]).await;
+    let client = connect(&server.url()).await;
+    let renew = Action::Renew { ttl: TTL };
+    let batch = [step(owner, take), step(owner, renew), step(owner, free)];
+    let answers = client.store.step(&batch).await;
+    let granted = |answer: &Answer| matches!(answer, Ok(Outcome::Granted { .. }));
+    assert!(answers[..2].iter().all(granted), "{answers:?}");
+    assert!(matches!(answers[2], Ok(Outcome::Freed)), "{answers:?}");
 }
 
 #[tokio::test]

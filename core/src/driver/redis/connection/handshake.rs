@@ -14,6 +14,7 @@ use super::{Link, Live};
 use crate::driver::redis::address::{Address, Host, Topology};
 use crate::driver::redis::fault::{self, NO_CLUSTER};
 use crate::driver::redis::guarantees;
+use crate::driver::redis::scripts::Sent;
 use crate::driver::redis::sentinel;
 
 use crate::driver::within::within;
@@ -77,8 +78,9 @@ impl Link {
             tasks.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
         }
         let tasks = Arc::new(Mutex::new(tasks));
-        let cancelled = Arc::default();
-        let live = Live { connection, cancelled, ack_connection, place, protocol, broken, tasks };
+        let (cancelled, sent) = (Arc::default(), Arc::new(Sent::loaded()));
+        let live =
+            Live { connection, cancelled, sent, ack_connection, place, protocol, broken, tasks };
         let live = Arc::new(live);
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;

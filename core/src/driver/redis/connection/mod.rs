@@ -20,6 +20,7 @@ use self::wire::AbortOnDrop;
 use super::address::{Address, Host, Topology};
 use super::fault;
 use super::replies::notice;
+use super::scripts::Sent;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -72,6 +73,8 @@ pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     /// Those whose Take went over it, unless replicas have to acknowledge: that goes another way.
     cancelled: Arc<Cancelled>,
+    /// Scripts that the server knows by a call over it.
+    pub(super) sent: Arc<Sent>,
     /// Where replicas have to acknowledge: the way of what they have to.
     pub(super) ack_connection: Option<Arc<AckConnection>>,
     place: Host,

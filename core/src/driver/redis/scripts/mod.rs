@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 #[cfg(feature = "test-hooks")]
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
 use redis::Cmd;
@@ -154,8 +155,8 @@ impl Script {
     }
 }
 
-/// The commands that make the scripts of a mutex known to the server. Any other one is sent when a server that does not know it is first asked
-/// for it: all of them are half a megabyte.
+/// The commands that make the scripts of a mutex known to the server. All of them are half a megabyte, so any other one is sent with its first
+/// call ([`Sent`]).
 pub(super) fn load() -> Vec<Cmd> {
     let load = |(_, text): &(Script, &str)| {
         let mut command = redis::cmd("SCRIPT");
@@ -163,6 +164,26 @@ pub(super) fn load() -> Vec<Cmd> {
         command
     };
     SCRIPTS[..LOADED].iter().map(load).collect()
+}
+
+/// The scripts whose text was sent: over one connection, or by one client where the host connects. The first call of any other one has the
+/// text. By the hash alone, a server that does not know it would refuse that step of a batch, and carry out those behind it first.
+#[derive(Debug)]
+pub(super) struct Sent(AtomicU32);
+
+const _: () = assert!(SCRIPTS.len() <= 32, "one bit each");
+
+impl Sent {
+    /// Those of [`load`].
+    pub(super) const fn loaded() -> Self {
+        Self(AtomicU32::new((1 << LOADED) - 1))
+    }
+
+    /// Whether this one was sent before. It counts as sent from now on.
+    fn note(&self, script: Script) -> bool {
+        let bit = 1 << script.place();
+        self.0.fetch_or(bit, Ordering::Relaxed) & bit != 0
+    }
 }
 
 /// The clock of a store's scripts: the server's, but where a test has stopped it.
@@ -173,11 +194,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The verb and the script of a call: the hash, if the text is the one that everybody runs.
-    pub(super) fn call(&self, script: Script) -> (&'static str, Cow<'static, str>) {
+    /// The verb and the script of a call: the hash, if the text is the one that everybody runs, and was sent before.
+    pub(super) fn call(&self, script: Script, sent: &Sent) -> (&'static str, Cow<'static, str>) {
         match self.text(script) {
-            Cow::Borrowed(_) => ("EVALSHA", script.hash().into()),
-            text @ Cow::Owned(_) => ("EVAL", text),
+            Cow::Borrowed(_) if sent.note(script) => ("EVALSHA", script.hash().into()),
+            text => ("EVAL", text),
         }
     }
 
