@@ -16,9 +16,9 @@ export interface Cron {
 
 /** A job's last run, for people who look. Times are milliseconds since 1970, by the store's clock. */
 export interface JobState {
-  /** `S`: it has succeeded, `F`: it has failed, `P`: it is in progress, or died. */
-  readonly status: 'S' | 'F' | 'P';
-  /** Whether it is in progress but was not heard of for so long that it counts as dead. */
+  /** How it stands; `in_progress` also if it died. */
+  readonly status: 'succeeded' | 'failed' | 'in_progress';
+  /** Whether it is in progress but was not seen alive for so long that it counts as dead. */
   readonly dead: boolean;
   /** Its scheduled instant. */
   readonly instant: number;
@@ -26,8 +26,8 @@ export interface JobState {
   readonly token: number;
   /** When it started. */
   readonly started: number;
-  /** When it was last heard of, or ended. */
-  readonly heard: number;
+  /** When it was last seen alive, or ended. */
+  readonly seen: number;
   /** The information it gave about itself. */
   readonly info: Info;
 }

@@ -54,7 +54,7 @@ onEveryStore('versions, jobs and elections', (store) => {
     const { skipped: soon } = await client.job(job.name, 3 * DAY).start({ at: skipped.last.instant + 1 });
     assert.deepEqual([soon.reason, soon.last.token], ['not_due', token]);
     await assert.rejects(job.start({ at: Date.now() + 2 * DAY }), ({ code, fields }) => code === 'invalid' && fields.argument === 'at');
-    assert.deepEqual([status, dead, last, info.language], ['S', false, token, LANGUAGE]);
+    assert.deepEqual([status, dead, last, info.language], ['succeeded', false, token, LANGUAGE]);
     assert.ok(Math.abs(started - before) < 60_000);
   });
 
@@ -62,7 +62,7 @@ onEveryStore('versions, jobs and elections', (store) => {
     const job = client.job(fresh('job'), DAY);
     await assert.rejects(job.using(() => { throw new RangeError('mine'); }), RangeError);
     const { status, instant } = await job.inspect();
-    assert.equal(status, 'F');
+    assert.equal(status, 'failed');
     const often = client.job(job.name, 10);
     await sleep(10);
     const { run: again } = await often.start({ at: instant + 1 });
@@ -72,7 +72,7 @@ onEveryStore('versions, jobs and elections', (store) => {
     await sleep(10);
     const { run: left } = await often.start({ at: instant + 2 });
     await left[Symbol.asyncDispose]();
-    assert.equal((await job.inspect()).status, 'F');
+    assert.equal((await job.inspect()).status, 'failed');
   });
 
   test('a run that takes too long is lost', async () => {

@@ -236,7 +236,7 @@ class Actor:
 
     async def do_inspect_job(self, lock):
         state = await self.ask(self.client.job(lock, 1), "inspect")
-        times = ("instant", "started", "heard")
+        times = ("instant", "started", "seen")
         facts = ("status", "dead", "token")
         return state and {
             **{name: getattr(state, name) * 1000 for name in times},

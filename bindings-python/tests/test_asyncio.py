@@ -157,7 +157,7 @@ def test_elections_jobs_and_versions(client, name):
             assert one.instant == 1_700_000_000
             late = await client.job(name + ":job", period=60).start(at=1_700_000_060)
             assert (late.reason, late.last.token) == ("running", one.token)
-        assert (await client.job(name + ":job", period=60).inspect()).status == "S"
+        assert (await client.job(name + ":job", period=60).inspect()).status == "succeeded"
         version = client.version(name + ":balance")
         await asyncio.gather(*(version.update(lambda seen: (seen or 0) + 1) for _ in range(5)))
         assert (await version.read()).value == 5

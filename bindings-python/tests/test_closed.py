@@ -164,8 +164,8 @@ def test_a_closed_coroutine_gives_back(url, client, name, monkeypatch, sort, end
                 while (await other.lock(lock).inspect()).holders:
                     assert time.monotonic() < gone + 1
             # As of any block that raises.
-            while sort == "run" and (run := await other.job(name + ":job", 60).inspect()).status != "F":
-                assert run.status == "P" and time.monotonic() < gone + 1
+            while sort == "run" and (run := await other.job(name + ":job", 60).inspect()).status != "failed":
+                assert run.status == "in_progress" and time.monotonic() < gone + 1
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())
@@ -275,6 +275,6 @@ def test_a_closed_generator_gives_back(url, client, name, monkeypatch, generator
     with fencelock.connect(url) as other:
         assert not other.lock(name).inspect().holders
         if generator is of_a_run:
-            assert other.job(name + ":job", 60).inspect().status == "F"
+            assert other.job(name + ":job", 60).inspect().status == "failed"
     at_rest(client, name)
     assert (unraisable, leftovers(url, name)) == ([], [])

@@ -93,7 +93,7 @@ def test_a_call_may_be_the_run_of_a_job(client, name):
     with pytest.raises(ValueError, match="monday"):
         report("monday")
     assert (report("tuesday"), asyncio.run(again("tuesday"))) == (None, None)
-    assert job.inspect().status == "F"
+    assert job.inspect().status == "failed"
     with pytest.raises(InvalidArgumentError, match="coroutine"):
         job(again)
 

@@ -195,7 +195,7 @@ def test_elections_jobs_and_versions(client, name):
         with job.start(at=1_700_000_000):
             raise ZeroDivisionError
     state = job.inspect()
-    assert (state.status, state.instant) == ("F", 1_700_000_000)
+    assert (state.status, state.instant) == ("failed", 1_700_000_000)
     skipped = job.start(at=1_700_000_000)
     assert (bool(skipped), skipped.reason, skipped.last, skipped.next) == (False, Reason.DONE, state, None)
     soon = job.start(at=1_700_000_060)
@@ -204,7 +204,7 @@ def test_elections_jobs_and_versions(client, name):
     time.sleep(0.01)
     with often.start(at=1_700_000_060):
         assert often.start(at=1_700_000_061).reason is Reason.RUNNING
-    assert job.inspect().status == "S"
+    assert job.inspect().status == "succeeded"
     with pytest.raises(fencelock.InvalidArgumentError, match="far ahead of the store's clock"):
         job.start(at=time.time() + 3600)
     version = client.version(name + ":balance")
@@ -222,7 +222,7 @@ def test_a_run_that_is_released_has_failed(client, name):
     job = client.job(name, period=60)
     run = job.start(at=1_700_000_000)
     assert run.release() is fencelock.Released.RELEASED
-    assert job.inspect().status == "F"
+    assert job.inspect().status == "failed"
     with pytest.raises(fencelock.NotHeldError):
         run.release()
 

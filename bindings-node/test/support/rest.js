@@ -10,7 +10,7 @@ export async function atRest(store, clients, names, jobs = []) {
     const states = await Promise.all(names.map((name) => client.lock(name).inspect()));
     const runs = await Promise.all(jobs.map((job) => job.inspect()));
     const locks = states.flatMap(({ holders, waiters }) => [holders.length, waiters.length]);
-    return [...loads, ...locks, ...runs.map((run) => Number(run?.status === 'P'))];
+    return [...loads, ...locks, ...runs.map((run) => Number(run?.status === 'in_progress'))];
   };
   const end = performance.now() + 5_000;
   let seen;

@@ -18,7 +18,7 @@ class JobState:
     """The last run of a job. Instants are seconds since 1970."""
 
     status: str
-    """``S``: it succeeded; ``F``: it failed; ``P``: it is in progress."""
+    """``succeeded``, ``failed``, or ``in_progress``, also if it died."""
     dead: bool
     """Whether it is in progress no more, though it never said so."""
     instant: float
@@ -27,8 +27,8 @@ class JobState:
     """Its fencing token."""
     started: float
     """When it began, by the store's clock."""
-    heard: float
-    """When it was last heard of."""
+    seen: float
+    """When it was last seen alive, or ended."""
     info: dict[str, Any]
     """The information it gave about itself."""
 
@@ -37,7 +37,7 @@ class JobState:
         """From the core's answer."""
         if told is None:
             return None
-        times = {name: told[name] / 1000 for name in ("instant", "started", "heard")}
+        times = {name: told[name] / 1000 for name in ("instant", "started", "seen")}
         return cls(
             status=told["status"], dead=told["dead"], token=told["token"], info=said(told["info"]), **times
         )

@@ -97,7 +97,7 @@ class LockTest < Minitest::Test
     job = client.job('nightly', every: 86_400)
     assert_equal 7, job.run { 7 }
     assert_equal 'done', job.run { flunk }.reason
-    assert_equal 'S', job.state[:status]
+    assert_equal 'succeeded', job.state[:status]
     election = client.election('leader')
     leading = election.campaign
     assert_equal leading.token, election.observe.first.token

@@ -26,7 +26,7 @@ pub struct JobStep {
     /// The job; `x` by default.
     #[serde(default)]
     pub lock: Name,
-    /// `S`, `F`, `P`, or `none` if there was no run.
+    /// `succeeded`, `failed`, `in_progress`, or `none` if there was no run.
     pub status: Option<String>,
     /// Whether it counts as dead.
     pub dead: Option<bool>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::skipped::Skipped;
@@ -18,23 +18,24 @@ use crate::reason::Reason;
 #[non_exhaustive]
 pub enum Status {
     /// It has succeeded.
-    #[serde(rename = "S")]
+    #[serde(rename = "S", alias = "succeeded")]
     Succeeded,
     /// It has failed.
-    #[serde(rename = "F")]
+    #[serde(rename = "F", alias = "failed")]
     Failed,
     /// It is in progress, or died.
-    #[serde(rename = "P")]
+    #[serde(rename = "P", alias = "in_progress")]
     InProgress,
 }
 
-/// A job's last run, for people who look. As JSON its times are milliseconds.
+/// A job's last run, for people who look. As JSON its status is a word, and its times are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct JobState {
     /// How it stands.
+    #[serde(serialize_with = "word")]
     pub status: Status,
-    /// Whether it is in progress but was not heard of for so long that it counts as dead.
+    /// Whether it is in progress but was not seen alive for so long that it counts as dead.
     pub dead: bool,
     /// Its scheduled instant.
     #[serde(with = "crate::port::millis")]
@@ -44,12 +45,22 @@ pub struct JobState {
     /// When it started, by the store's clock.
     #[serde(with = "crate::port::millis")]
     pub started: SystemTime,
-    /// When it was last heard of, or ended. Of a run that has died only the start is known.
+    /// When it was last seen alive, or ended. Of a run that has died only the start is known.
     #[serde(with = "crate::port::millis")]
-    pub heard: SystemTime,
+    pub seen: SystemTime,
     /// The information it gave about itself, as JSON.
     #[serde(with = "json_text")]
     pub info: Arc<str>,
+}
+
+/// The status for people; in a cell it is a letter.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn word<S: Serializer>(status: &Status, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(match status {
+        Status::Succeeded => "succeeded",
+        Status::Failed => "failed",
+        Status::InProgress => "in_progress",
+    })
 }
 
 /// In JSON, text that is JSON is what it says.
@@ -177,14 +188,14 @@ impl Record {
     pub(super) fn state(self, clock: u64) -> JobState {
         // Its last renewal, of which the store remembers when the lease ends.
         let renewed = |left| clock.saturating_add(micros(left)).saturating_sub(self.ttl);
-        let heard = self.left.map_or(self.changed, |left| renewed(left).max(self.changed));
+        let seen = self.left.map_or(self.changed, |left| renewed(left).max(self.changed));
         JobState {
             dead: self.status == Status::InProgress && self.left.is_none(),
             status: self.status,
             instant: moment(self.instant),
             token: self.token,
             started: moment(self.started.unwrap_or_default()),
-            heard: moment(heard),
+            seen: moment(seen),
             info: self.info.to_string().into(),
         }
     }

@@ -17,25 +17,25 @@ public final class JobState extends Seen {
     /** How a run stands. */
     public enum Status {
         /** It has succeeded. */
-        SUCCEEDED("S"),
+        SUCCEEDED("succeeded"),
         /** It has failed. */
-        FAILED("F"),
+        FAILED("failed"),
         /** It is in progress. */
-        IN_PROGRESS("P");
+        IN_PROGRESS("in_progress");
 
-        private final String letter;
+        private final String word;
 
-        Status(String letter) {
-            this.letter = letter;
+        Status(String word) {
+            this.word = word;
         }
 
-        /** The letter on the store: {@code S}, {@code F} or {@code P}. */
-        public String letter() {
-            return letter;
+        /** The word of every language: {@code succeeded}, {@code failed} or {@code in_progress}. */
+        public String word() {
+            return word;
         }
 
-        private static Status of(Object letter) {
-            return "S".equals(letter) ? SUCCEEDED : "F".equals(letter) ? FAILED : IN_PROGRESS;
+        private static Status of(Object word) {
+            return SUCCEEDED.word.equals(word) ? SUCCEEDED : FAILED.word.equals(word) ? FAILED : IN_PROGRESS;
         }
     }
 
@@ -44,7 +44,7 @@ public final class JobState extends Seen {
         return Status.of(field("status"));
     }
 
-    /** Whether it is in progress but was not heard of for so long that it counts as dead. */
+    /** Whether it is in progress but was not seen alive for so long that it counts as dead. */
     public boolean dead() {
         return (Boolean) field("dead");
     }
@@ -64,9 +64,9 @@ public final class JobState extends Seen {
         return Shape.instant(field("started"));
     }
 
-    /** When it was last heard of, or ended. */
-    public Instant heard() {
-        return Shape.instant(field("heard"));
+    /** When it was last seen alive, or ended. */
+    public Instant seen() {
+        return Shape.instant(field("seen"));
     }
 
     /** The information it gave about itself. */

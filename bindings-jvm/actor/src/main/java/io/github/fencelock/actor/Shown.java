@@ -77,12 +77,12 @@ public final class Shown {
     /** A job's last run. */
     public static Object job(JobState run) {
         return run == null ? null : object(
-            "status", run.status().letter(),
+            "status", run.status().word(),
             "dead", run.dead(),
             "instant", millis(run.instant()),
             "token", run.token(),
             "started", millis(run.started()),
-            "heard", millis(run.heard()),
+            "seen", millis(run.seen()),
             "info", run.info());
     }
 
