@@ -51,7 +51,7 @@ export interface LockEvent {
   readonly reason: string | null;
   /** The holder, for `long_wait`, if the store says. */
   readonly holder: string | null;
-  /** Whether whoever runs the program is warned of it. */
+  /** Whether the program warns of it. */
   readonly warning: boolean;
   /** The text of that warning. */
   readonly text: string;

@@ -204,8 +204,8 @@ impl Link {
         // One of the commands that every user may use.
         let (mut connection, look) = (live.connection.clone(), redis::cmd("TIME"));
         match within(&self.runtime, PATIENCE, connection.send_packed_command(&look)).await {
-            Some(_) => *self.heard.lock() = self.runtime.now(),
-            None => self.broke(&live.broken),
+            Some(Ok(_)) => *self.heard.lock() = self.runtime.now(),
+            Some(Err(_)) | None => self.broke(&live.broken),
         }
         self.live().await
     }
