@@ -380,12 +380,12 @@ impl Plan {
     }
 
     /// The longest a client's try may take: it is one request, but on a quorum, which votes, writes back and gives back, and with
-    /// sessions: one is opened, an entry made, and removed. One that fails within 100 ms is made once more after a short pause.
+    /// sessions: one is opened, an entry made, and removed. One that fails within 500 ms is made once more after a short pause.
     pub fn longest_try(&self, client: usize) -> Duration {
         let request = self.clients[client].timeout.max(self.conditions.round_trip());
         let requests =
             if self.nodes.is_empty() && self.subject != Subject::Sessions { 1 } else { 4 };
-        request * requests + Duration::from_millis(111)
+        request * requests + Duration::from_millis(511)
     }
 
     /// The key of the lock with this number, or of that of the job with this number.

@@ -49,8 +49,8 @@ enum Repeat {
 }
 
 /// A try whose Take failed sooner than this met a connection that had ended while it lay idle, and is repeated once. What fails later is an
-/// outage.
-const STALE: Duration = Duration::from_millis(100);
+/// outage. A process that has to wait for a processor sees such an end as much as a third of a second late.
+const STALE: Duration = Duration::from_millis(500);
 
 /// The longest rest between two looks at a lock that somebody holds, where the store has no queue.
 const LONGEST_POLL: Duration = Duration::from_millis(250);
