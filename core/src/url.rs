@@ -59,7 +59,7 @@ impl StoreUrl {
         let url = Url::parse(&first).map_err(|error| {
             Error::invalid(
                 "url",
-                format!("the URL cannot be read ({error}); write `redis://host:6379`, `sqlite:locks.db` or `memory:`"),
+                format!("the URL cannot be read ({error}); write `redis://host:6379`, `postgres://user@host/database`, `mysql://user@host/database`, `zookeeper://host,host`, `sqlite:locks.db` or `memory:`"),
             )
         })?;
         Ok(Self { url, others, nodes: Vec::new(), ignored })
@@ -108,8 +108,19 @@ impl StoreUrl {
     /// Certificates with a scheme that is not encrypted are refused: the user expects encryption.
     fn check_tls(&self, options: &Options) -> Result<()> {
         let scheme = nodes::scheme(&self.nodes).unwrap_or(self.url.scheme());
-        // The schemes of databases say nothing of it; their own check does.
-        if is_postgres(scheme) || is_mysql(scheme) {
+        // The schemes of databases say nothing of it; their own check does. One that is not known is refused as such.
+        let says = matches!(
+            scheme,
+            "memory"
+                | "sqlite"
+                | "etcd"
+                | "etcds"
+                | "zookeeper"
+                | "zookeepers"
+                | "redlock"
+                | "rediss+redlock"
+        );
+        if !says && !is_redis(scheme) {
             return Ok(());
         }
         if matches!(scheme, "etcds" | "zookeepers") || scheme.starts_with("rediss") {

@@ -17,10 +17,15 @@ pub(super) struct Pasted {
 const SCHEMES: &[(&str, &str)] = &[
     ("mysql2", "mysql"),
     ("pgsql", "postgres"),
+    ("pgsql+advisory", "postgres+advisory"),
     ("postgis", "postgres"),
+    ("postgresql+advisory", "postgres+advisory"),
+    ("postgresql+row", "postgres+row"),
+    ("psql", "postgres"),
     ("redis+socket", "redis+unix"),
     ("redis-sentinel", "redis+sentinel"),
     ("redis-socket", "redis+unix"),
+    ("rediss-sentinel", "rediss+sentinel"),
     ("sqlite3", "sqlite"),
     ("trilogy", "mysql"),
     ("unix", "redis+unix"),
@@ -67,14 +72,16 @@ enum Means {
     Host,
     Port,
     Database,
+    /// The name that sentinels give the master.
+    Master,
     /// Nothing here.
     Nothing,
     Refused(&'static str),
 }
 
 use Means::{
-    Database, Encrypted, Encryption, Host, Nothing, Option as Opt, Password, Port, Proof, Refused,
-    Seconds, Server, Start, User,
+    Database, Encrypted, Encryption, Host, Master, Nothing, Option as Opt, Password, Port, Proof,
+    Refused, Seconds, Server, Start, User,
 };
 
 const BY_SCHEME: &str = "Redis over TLS is `rediss://`; write that, and leave this parameter out";
@@ -122,7 +129,9 @@ const OF_DATABASES: &[(&str, Means)] = &[
     ("preparethreshold", Nothing),
     ("reapingfrequency", Nothing),
     ("reconnect", Nothing),
+    ("searchpath", Opt("schema")),
     ("servertimezone", Nothing),
+    ("serverversion", Nothing),
     ("service", Refused(NOT_BY_SERVICE)),
     ("socket", Host),
     ("sockettimeout", Nothing),
@@ -130,6 +139,7 @@ const OF_DATABASES: &[(&str, Means)] = &[
     ("sslaccept", Encryption),
     ("sslca", Opt("cacert")),
     ("sslcert", Opt("cert")),
+    ("sslcheckhostname", Proof),
     ("sslcompression", Nothing),
     ("sslkey", Opt("key")),
     ("sslminprotocolversion", Nothing),
@@ -147,6 +157,7 @@ const OF_DATABASES: &[(&str, Means)] = &[
     ("tcpusertimeout", Nothing),
     ("tls", Encryption),
     ("unixsocket", Host),
+    ("uselibpqcompat", Nothing),
     ("user", User),
     ("username", User),
     ("usessl", Encryption),
@@ -169,6 +180,7 @@ const OF_REDIS: &[(&str, Means)] = &[
     ("protocol", Nothing),
     ("retryonerror", Nothing),
     ("retryontimeout", Nothing),
+    ("sentinelmasterid", Master),
     ("socketconnecttimeout", Seconds("connect_timeout")),
     ("socketkeepalive", Nothing),
     ("sockettimeout", Seconds("timeout")),
@@ -181,7 +193,7 @@ const OF_REDIS: &[(&str, Means)] = &[
     ("tls", Encrypted),
     ("user", User),
     ("username", User),
-    ("virtualhost", Nothing),
+    ("virtualhost", Database),
 ];
 
 /// Reads a URL of others in our words. Text that is no such URL is left as it is.
@@ -320,8 +332,11 @@ impl Reading {
                 self.path = format!("{}/{}", self.path.trim_end_matches('/'), part());
             }
             Database => self.path = format!("/{}", part()),
+            Master if self.scheme.ends_with("+sentinel") => {
+                self.path = format!("/{}{}", part(), self.path);
+            }
             Refused(message) => return Err(Error::invalid("url", message)),
-            Encrypted | Proof | Start | Server | Nothing => self.ignored.push(word),
+            Encrypted | Proof | Start | Server | Master | Nothing => self.ignored.push(word),
         }
         Ok(())
     }
@@ -344,8 +359,16 @@ impl Reading {
         hosts.iter().enumerate().map(with_port).collect::<Vec<_>>().join(",")
     }
 
-    fn end(self, scheme: &str) -> Pasted {
+    fn end(mut self, scheme: &str) -> Pasted {
         let hosts = self.all_hosts();
+        if self.is_socket() {
+            let user = (!self.user.is_empty()).then(|| std::mem::take(&mut self.user));
+            let written = [("user", user), ("password", self.password.take())];
+            for (ours, part) in written {
+                let part = part.map(|part| format!("{ours}={}", part.replace('+', "%2B")));
+                self.query.extend(part);
+            }
+        }
         let Self { user, password, path, query, ignored, .. } = self;
         let password = password.map(|password| format!(":{password}")).unwrap_or_default();
         let at = if user.is_empty() && password.is_empty() { "" } else { "@" };
@@ -458,6 +481,14 @@ mod tests {
                 "unix:///run/redis.sock?db=2&username=me&password=p",
                 "redis+unix:///run/redis.sock?database=2&user=me&password=p",
             ),
+            (
+                "unix://me:a+b@/run/redis.sock?db=2",
+                "redis+unix:///run/redis.sock?database=2&user=me&password=a%2Bb",
+            ),
+            (
+                "redis+socket:///run/redis.sock?virtual_host=2",
+                "redis+unix:///run/redis.sock?database=2",
+            ),
             ("valkeys://h", "rediss://h"),
             ("zk://a,b/root", "zookeeper://a,b/root"),
             ("sqlite+pysqlite:///a.db", "sqlite:///a.db"),
@@ -473,6 +504,12 @@ mod tests {
             ("trilogy://u@h/db?connect_timeout=5", "mysql://u@h/db?connect_timeout=5s"),
             ("redis-sentinel://a,b/0#main", "redis+sentinel://a,b/main/0"),
             ("redis+sentinel://a/main?db=2", "redis+sentinel://a/main/2"),
+            ("rediss-sentinel://a,b/0?sentinelMasterId=main", "rediss+sentinel://a,b/main/0"),
+            (
+                "postgresql+advisory://u@h/db?serverVersion=16&charset=utf8",
+                "postgres+advisory://u@h/db",
+            ),
+            ("psql://u@h/db?search_path=app&uselibpqcompat=true", "postgres://u@h/db?schema=app"),
             ("rediss://h?ssl=true", "rediss://h"),
             ("memory:a", "memory:a"),
             ("locks.db", "locks.db"),
@@ -486,6 +523,7 @@ mod tests {
         for (theirs, says) in [
             ("rediss://:hunter2@h?ssl_cert_reqs=none", "`cacert`"),
             ("mysql://u:hunter2@h/db?ssl_verify_cert=false", "`cacert`"),
+            ("mysql+pymysql://u:hunter2@h/db?ssl_check_hostname=false", "`tls_name`"),
             ("redis://:hunter2@h:6380?ssl=true", "`rediss://`"),
             ("postgres://u:hunter2@h/db?options=-csearch_path%3Dx", "`schema=NAME`"),
             ("postgres://u:hunter2@h/db?sslpassword=hunter2", "without one"),
