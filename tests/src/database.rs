@@ -1,6 +1,7 @@
 //! The operations of a test on a database server of any kind.
 
 use std::future::Future;
+use std::time::Duration;
 
 use fencelock::{Client, Code, Error};
 
@@ -88,6 +89,30 @@ pub async fn another_name_is_said(url: &impl Fn(&str, &str) -> String, authority
     let (code, error) = refused(&place("db.internal")).await;
     assert!(code == Code::Unavailable && !error.retryable(), "{error}");
     assert!(error.message().contains("tls_name"), "{error}");
+}
+
+/// How a server is refused whose certificate has expired.
+pub async fn an_expired_certificate_is_told(url: &str) {
+    let (code, error) = refused(url).await;
+    assert!(code == Code::Unavailable && !error.retryable(), "{error}");
+    assert!(error.message().contains("has expired"), "{error}");
+}
+
+/// A password becomes wrong while a lock is held: that is told, and when it is right again, the hold is still there. `alter` sets the password
+/// and ends all connections; the URL has the password `hunter2`.
+pub async fn a_password_that_becomes_wrong_costs_no_hold(url: &str, alter: impl Fn(&str)) {
+    let client = connect(url).await;
+    let guard = client.lock("x").acquire().await.expect("nobody has it");
+    alter("hunter5");
+    for _ in 0..2 {
+        let error = client.lock("y").try_acquire().await.expect_err("nobody is let in");
+        assert_eq!(error.code(), Code::Auth, "{error}");
+        assert!(!format!("{error} {error:?}").contains("hunter"), "{error:?}");
+    }
+    alter("hunter2");
+    assert!(holds(&client, "y").await);
+    guard.extend(Duration::from_secs(30)).await.expect("it is the same hold");
+    guard.release().await.check().expect("it is released");
 }
 
 /// Whether the lock could be taken. It is released.

@@ -1,8 +1,8 @@
-//! Tests of clients of an ensemble that has lost its majority.
+//! Tests of clients of an ensemble that has lost its majority, or whose leader stands alone.
 
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Error};
+use fencelock::{Client, Code, Error, Guard, Result};
 
 const TTL: Duration = Duration::from_secs(2);
 /// The time that a loaded machine may add to the end of a lease.
@@ -10,7 +10,7 @@ const SLACK: Duration = Duration::from_secs(1);
 /// How long the members may take to agree again.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn connect(url: &str) -> Result<Client, Error> {
+async fn connect(url: &str) -> Result<Client> {
     let client = Client::builder()
         .option("ttl", TTL.as_millis() as u64)
         .option("timeout", "500ms")
@@ -62,6 +62,55 @@ pub async fn is_needed<S>(
         assert!(next.token() > guard.token() || name == "other");
         next.release().await.check().expect("the members are back");
     }
+}
+
+/// So many locks have a holder and a waiter while the fault happens.
+pub const LOCKS: usize = 32;
+
+/// One client holds all locks and another one waits for them while a fault happens. How many locks the waiter has in the end or after `patience`, how
+/// many had two holders, and for how long at most. Mutexes, write locks and semaphores for one are of equal number.
+pub async fn holders_at_once<T: Send + 'static>(
+    [one, two]: [&Client; 2],
+    patience: Duration,
+    fault: impl FnOnce() -> T + Send + 'static,
+) -> (usize, usize, Duration) {
+    let lock = |client: &Client, number: usize| {
+        let name = format!("x{number}");
+        match number % 3 {
+            0 => client.lock(&name),
+            1 => client.write_lock(&name),
+            _ => client.semaphore(&name, 1),
+        }
+    };
+    let (mut holders, mut waiters) = (Vec::new(), Vec::new());
+    for number in 0..LOCKS {
+        holders.push(lock(one, number).acquire().await.expect("nobody has it"));
+        waiters.push(tokio::spawn(lock(two, number).acquire_within(2 * patience)));
+    }
+    let faulty = tokio::task::spawn_blocking(fault);
+    let began = Instant::now();
+    let mut next: Vec<Option<Result<Guard>>> = (0..LOCKS).map(|_| None).collect();
+    let (mut both, mut looked, mut some_has_two) = ([Duration::ZERO; LOCKS], began, true);
+    while began.elapsed() < patience && (some_has_two || next.iter().any(Option::is_none)) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let now = Instant::now();
+        some_has_two = false;
+        for number in 0..LOCKS {
+            if next[number].is_none() && waiters[number].is_finished() {
+                next[number] = Some((&mut waiters[number]).await.expect("it does not panic"));
+            }
+            let other = next[number].as_ref().and_then(|won| won.as_ref().ok());
+            if holders[number].is_held() && other.is_some_and(|guard| guard.is_held()) {
+                both[number] += now - looked;
+                some_has_two = true;
+            }
+        }
+        looked = now;
+    }
+    drop(faulty.await.expect("the fault happens"));
+    let taken = next.iter().flatten().filter(|won| won.is_ok()).count();
+    let twice = both.iter().filter(|both| !both.is_zero()).count();
+    (taken, twice, both.into_iter().max().unwrap_or_default())
 }
 
 /// It says that it may be asked again, and which servers were asked.

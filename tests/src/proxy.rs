@@ -15,6 +15,8 @@ enum Weather {
     Fair,
     /// The connection is ended.
     Cut,
+    /// The client's end of the connection is closed, and the server hears nothing of it.
+    Left,
     /// Of the next reply only so many bytes arrive, then the connection is cut.
     CutAfter(usize),
     /// The next data from clients is lost, and the connection with it.
@@ -61,6 +63,11 @@ impl Proxy {
     /// Ends the present connections.
     pub fn cut(&self) {
         self.change(Weather::Cut);
+    }
+
+    /// Ends the way: clients are disconnected, of which the server hears nothing, and cannot connect again.
+    pub fn leave(self) {
+        self.change(Weather::Left);
     }
 
     /// Cuts the present connections after so many bytes of their next reply.
@@ -126,10 +133,20 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
     let Ok(server) = TcpStream::connect(server).await else { return };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let mut out = weather.clone();
+    let (mut out, mut leaves) = (weather.clone(), weather.clone());
     let requests = tokio::spawn(async move {
         let mut buffer = [0; 8192];
-        while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
+        loop {
+            let read = tokio::select! {
+                read = from_client.read(&mut buffer) => Some(read),
+                Ok(_) = leaves.wait_for(|weather| *weather == Weather::Left) => None,
+            };
+            let Some(read) = read else {
+                drop(from_client);
+                // With this task the server's side would end.
+                return std::future::pending().await;
+            };
+            let Ok(count @ 1..) = read else { return };
             let weather = match out.wait_for(|weather| *weather != Weather::HoldRequests).await {
                 Ok(weather) => *weather,
                 Err(_) => return,
@@ -147,10 +164,18 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
     loop {
         let count = tokio::select! {
             read = from_server.read(&mut buffer) => match read {
-                Ok(count @ 1..) => count,
+                Ok(count @ 1..) => Ok(count),
                 _ => return,
             },
-            Ok(_) = over.wait_for(|weather| *weather == Weather::Cut) => {
+            Ok(now) = over.wait_for(|now| matches!(now, Weather::Cut | Weather::Left)) => Err(*now),
+        };
+        let count = match count {
+            Ok(count) => count,
+            Err(Weather::Left) => {
+                drop(to_client);
+                return std::future::pending().await;
+            }
+            Err(_) => {
                 requests.abort();
                 return;
             }

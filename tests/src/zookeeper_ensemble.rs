@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
+use crate::proxy::Proxy;
 use crate::servers::Authority;
 use crate::zookeeper::ZookeeperServer;
 use fencelock_servers::own::free_port;
@@ -21,43 +22,59 @@ pub struct ZookeeperEnsemble {
     members: Vec<ZookeeperServer>,
     /// Where they speak TLS, if they do.
     secure: Vec<u16>,
+    /// The ways from one member to another, if they can be ended.
+    ways: Vec<(usize, usize, Proxy)>,
 }
 
 impl ZookeeperEnsemble {
     /// Starts three members that have agreed on a leader.
     pub fn start() -> Self {
-        Self::start_with(None, SYNC_LIMIT)
+        Self::start_with(None, SYNC_LIMIT, false)
     }
 
-    /// Starts three members of which a leader takes 10 s to see that the others have left it.
+    /// Starts three members of which a leader takes 30 s to see that the others have left it, as [`Self::leave_leader`] has them do.
     pub fn start_with_a_late_leader() -> Self {
-        Self::start_with(None, 5 * SYNC_LIMIT)
+        Self::start_with(None, 15 * SYNC_LIMIT, true)
     }
 
     /// Starts three members that speak TLS too, with the certificate of this authority.
     pub fn start_secure(authority: &Authority) -> Self {
-        Self::start_with(Some(authority), SYNC_LIMIT)
+        Self::start_with(Some(authority), SYNC_LIMIT, false)
     }
 
-    fn start_with(authority: Option<&Authority>, sync_limit: u32) -> Self {
+    fn start_with(authority: Option<&Authority>, sync_limit: u32, with_ways: bool) -> Self {
         for _ in 0..5 {
             let ports = [1, 2, 3].map(|id| (id, free_port(), free_port(), free_port()));
-            let mut settings = format!("initLimit=50\nsyncLimit={sync_limit}\n");
-            for (id, _, leader, election) in ports {
-                let _ = writeln!(settings, "server.{id}=127.0.0.1:{leader}:{election}");
-            }
+            let mut ways = Vec::new();
+            let mut way = |from: usize, to: usize, port: u16| {
+                if !with_ways || from == to {
+                    return port;
+                }
+                let proxy = Handle::current().block_on(Proxy::before(port));
+                let way = proxy.url().port().expect("a proxy has a port");
+                ways.push((from - 1, to - 1, proxy));
+                way
+            };
+            let settings = ports.map(|(from, ..)| {
+                let mut settings = format!("initLimit=50\nsyncLimit={sync_limit}\n");
+                for (to, _, leader, election) in ports {
+                    let (leader, election) = (way(from, to, leader), way(from, to, election));
+                    let _ = writeln!(settings, "server.{to}=127.0.0.1:{leader}:{election}");
+                }
+                settings
+            });
             // None of them answers before two are there.
             let secure = authority.map(|_| ports.map(|_| free_port()));
             let starting = ports.map(|(id, port, ..)| {
                 let secure = authority.zip(secure.map(|ports| ports[id - 1]));
                 let more = secure.map(|(authority, port)| authority.settings(port));
-                let settings = settings.clone() + &more.unwrap_or_default();
+                let settings = settings[id - 1].clone() + &more.unwrap_or_default();
                 thread::spawn(move || ZookeeperServer::start_member(port, id, settings))
             });
             let started = starting.map(|thread| thread.join().expect("a member answers"));
             if let Some(members) = started.into_iter().collect() {
                 let secure = secure.map(Vec::from).unwrap_or_default();
-                return Self { members, secure };
+                return Self { members, secure, ways };
             }
         }
         panic!("members ended five times right after their start; see their logs");
@@ -109,15 +126,31 @@ impl ZookeeperEnsemble {
         (old, Instant::now())
     }
 
-    /// The member that leads.
-    pub fn leader(&self) -> &ZookeeperServer {
-        self.members.iter().find(|member| member.leads()).expect("somebody leads")
+    /// The port of the member that leads, and those of the other two.
+    pub fn ports(&self) -> (u16, [u16; 2]) {
+        let at = self.members.iter().position(ZookeeperServer::leads).expect("somebody leads");
+        (self.members[at].port(), [1, 2].map(|by| self.members[(at + by) % 3].port()))
     }
 
-    /// Freezes all members but this one (SIGSTOP).
-    pub fn freeze_others(&self, but: &ZookeeperServer) {
-        let others = self.members.iter().filter(|member| member.port() != but.port());
-        others.for_each(ZookeeperServer::stop);
+    /// Has the others leave the leader: they are disconnected from it and connect to it no more, of which it hears nothing. When this ends, it
+    /// believes to lead, and another one leads.
+    pub fn leave_leader(&mut self) {
+        let old = self.members.iter().position(ZookeeperServer::leads).expect("somebody leads");
+        for (from, to, way) in std::mem::take(&mut self.ways) {
+            if to == old {
+                way.leave();
+            } else if from == old {
+                way.cut();
+            } else {
+                self.ways.push((from, to, way));
+            }
+        }
+        let give_up = Instant::now() + PATIENCE;
+        while self.members.iter().filter(|member| member.leads()).count() < 2 {
+            assert!(Instant::now() < give_up, "no other member leads");
+            assert!(self.members[old].leads(), "it has heard of it");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Starts a member that was killed again.

@@ -7,7 +7,7 @@ use fencelock::Client;
 use fencelock_peers::Program;
 use fencelock_tests::etcd_cluster::EtcdCluster;
 use fencelock_tests::failover::{Course, ensemble_rounds, under_load};
-use fencelock_tests::majority;
+use fencelock_tests::majority::{self, LOCKS};
 use fencelock_tests::shop::{self, frozen_rounds};
 
 const NAMES: [&str; 3] = ["a", "b/c", "d"];
@@ -69,44 +69,15 @@ async fn frozen_holders_are_told_at_their_first_look() {
 /// 15247). Their holds are told at once: no lock has two holders for longer than a watch takes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn u08_sessions_that_a_thawed_leader_ends_are_told_at_once() {
-    const LOCKS: usize = 32;
     let set = tokio::task::block_in_place(EtcdCluster::start);
     let url = format!("{}?ttl=4s", set.url("thawed"));
     let [one, two] =
         [fencelock::connect(&url).await.unwrap(), fencelock::connect(&url).await.unwrap()];
-    let mut holders = Vec::new();
-    let mut waiters = Vec::new();
-    for number in 0..LOCKS {
-        let name = format!("x{number}");
-        holders.push(one.lock(&name).acquire().await.unwrap());
-        waiters.push(tokio::spawn(two.lock(&name).acquire_within(PATIENCE)));
-    }
-    let frozen = tokio::task::spawn_blocking(move || {
+    let (taken, twice, longest) = majority::holders_at_once([&one, &two], PATIENCE, move || {
         set.freeze_leader(3 * TTL);
         set
-    });
-    let began = Instant::now();
-    let mut next: Vec<Option<fencelock::Result<fencelock::Guard>>> =
-        (0..LOCKS).map(|_| None).collect();
-    let (mut both, mut looked) = ([Duration::ZERO; LOCKS], began);
-    while began.elapsed() < PATIENCE {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        let now = Instant::now();
-        for number in 0..LOCKS {
-            if next[number].is_none() && waiters[number].is_finished() {
-                next[number] = Some((&mut waiters[number]).await.unwrap());
-            }
-            let other = next[number].as_ref().and_then(|won| won.as_ref().ok());
-            if holders[number].is_held() && other.is_some_and(|guard| guard.is_held()) {
-                both[number] += now - looked;
-            }
-        }
-        looked = now;
-    }
-    drop(frozen.await.unwrap());
-    let taken = next.iter().flatten().filter(|won| won.is_ok()).count();
-    let longest = both.into_iter().max().unwrap();
-    let twice = both.iter().filter(|both| !both.is_zero()).count();
+    })
+    .await;
     println!(
         "{taken} of {LOCKS} were ended by the leader, {twice} had two holders, for {longest:?} at most"
     );

@@ -1,6 +1,7 @@
 //! etcd over TLS: whom the client believes, and who it says it is.
 
 use fencelock::{Client, Code, Error};
+use fencelock_tests::database::an_expired_certificate_is_told;
 use fencelock_tests::etcd::EtcdServer;
 use fencelock_tests::servers::Authority;
 
@@ -24,6 +25,11 @@ async fn a_server_proves_who_it_is() {
     assert_eq!((error.code(), error.retryable()), (Code::Unavailable, false), "{error}");
     let plain = fencelock::connect(server.url("p").as_str()).await.unwrap_err();
     assert_eq!(plain.code(), Code::Unavailable, "{plain}");
+    let former = Authority::until(2020, &["127.0.0.1"]);
+    let (cert, key) = (former.path("server.pem"), former.path("server.key"));
+    let old = EtcdServer::start_with(&["--cert-file", &cert, "--key-file", &key]);
+    let url = format!("etcds://127.0.0.1:{}?cacert={}", old.port(), former.path("ca.pem"));
+    an_expired_certificate_is_told(&url).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

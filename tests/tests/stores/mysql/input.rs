@@ -7,7 +7,8 @@ use fencelock::{Client, Code, Error};
 use fencelock_servers::own::free_port;
 use fencelock_tests::chosen_table;
 use fencelock_tests::database::{
-    a_silent_host_is_passed_over, another_name_is_said, holds, refused,
+    DatabaseServer, a_password_that_becomes_wrong_costs_no_hold, a_silent_host_is_passed_over,
+    an_expired_certificate_is_told, another_name_is_said, holds, refused,
 };
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::servers::Authority;
@@ -241,6 +242,12 @@ async fn passwords_and_socket_files_work() {
     let socket = server.socket().display().to_string().replace('/', "%2F");
     let other = connect(format!("mysql://secret:hunter2@{socket}/secret")).await.unwrap();
     assert!(!holds(&other, "x").await, "it is the same database");
+    guard.release().await.check().unwrap();
+    a_password_that_becomes_wrong_costs_no_hold(&url, |password| {
+        server.sql(&format!("ALTER USER secret IDENTIFIED BY '{password}'"));
+        server.end_connections("secret");
+    })
+    .await;
 }
 
 /// A Galera cluster takes no sequence with a cache.
@@ -303,6 +310,15 @@ async fn tls_is_verified() {
     assert_eq!(code, Code::Unavailable, "{error}");
     assert!(error.message().contains("cacert"), "{error}");
     another_name_is_said(&url, &authority).await;
+    let former = Authority::until(2020, &["localhost"]);
+    let old = MysqlServer::start_with_tls(
+        &former.file("server.pem"),
+        &former.file("server.key"),
+        &former.file("ca.pem"),
+    );
+    let cacert = former.path("ca.pem");
+    let place = format!("mysql://tls@localhost:{}/tls", old.port());
+    an_expired_certificate_is_told(&format!("{place}?sslmode=require&cacert={cacert}")).await;
     let query = format!("sslmode=verify-ca&cacert={}", file("ca.pem"));
     let (code, error) = refused(&url("localhost", &query)).await;
     assert!(code == Code::Unsupported && error.message().contains("tls_name"), "{error}");

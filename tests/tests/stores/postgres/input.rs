@@ -4,7 +4,10 @@ use std::path::Path;
 
 use fencelock::{Client, Code, Error};
 use fencelock_tests::chosen_table;
-use fencelock_tests::database::{another_name_is_said, holds, refused};
+use fencelock_tests::database::{
+    DatabaseServer, a_password_that_becomes_wrong_costs_no_hold, an_expired_certificate_is_told,
+    another_name_is_said, holds, refused,
+};
 use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::servers::Authority;
 
@@ -180,6 +183,12 @@ async fn passwords_and_socket_files_work() {
     let folder = server.socket_folder().display().to_string().replace('/', "%2F");
     let other = connect(format!("postgresql://secret@{folder}:{port}/postgres")).await.unwrap();
     assert!(!holds(&other, "x").await, "it is the same database");
+    guard.release().await.check().unwrap();
+    a_password_that_becomes_wrong_costs_no_hold(&url, |password| {
+        server.sql(&format!("ALTER ROLE secret PASSWORD '{password}'"));
+        server.end_connections("secret");
+    })
+    .await;
 }
 
 /// The server has to prove that it is the host of the URL.
@@ -213,6 +222,15 @@ async fn tls_is_verified() {
     assert_eq!(code, Code::Unavailable, "{error}");
     assert!(error.message().contains("cacert"), "{error}");
     another_name_is_said(&url, &authority).await;
+    let former = Authority::until(2020, &["localhost"]);
+    let old = PostgresServer::start_with_tls(
+        &former.file("server.pem"),
+        &former.file("server.key"),
+        &former.file("ca.pem"),
+    );
+    let cacert = former.path("ca.pem");
+    let place = format!("postgres://tls@localhost:{}/postgres", old.port());
+    an_expired_certificate_is_told(&format!("{place}?sslmode=require&cacert={cacert}")).await;
     // Any name, but not any authority.
     let any = |authority: &Authority| {
         url(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fencelock::{Client, Code, Error};
+use fencelock_tests::database::an_expired_certificate_is_told;
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::Authority;
 use fencelock_tests::session_store::{PATIENCE, waiting};
@@ -57,6 +58,10 @@ async fn a_server_proves_who_it_is() {
         assert!(error.to_string().contains("cacert"), "{options}: {error}");
         assert!(error.fields()["server"].ends_with(&format!(":{port}")), "{error:?}");
     }
+    let former = Authority::until(2020, &["127.0.0.1"]);
+    let (_old, port, _) = secure(&former, "");
+    let url = format!("{}&cacert={}", url(port), former.path("ca.pem"));
+    an_expired_certificate_is_told(&url).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
