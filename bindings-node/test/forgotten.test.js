@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { run } from './support/program.js';
+import { onRedis } from './support/stores.js';
 
 const COLLECT = `
   const collected = async (done, rounds = 200) => {
@@ -114,5 +115,26 @@ describe('a forgotten guard', () => {
       console.log(gone, guard.isHeld, (await other.lock('held').inspect()).waiters.length);`;
     const program = await run(script, { flags });
     assert.deepEqual([program.out, program.err, program.code], ['true\ntimeout\ntrue true 0\n', '', 0]);
+  });
+});
+
+onRedis('acquires that lost a race', (store) => {
+  test('U05: leave nothing, 1,000 of them', async () => {
+    const script = `${COLLECT}
+      const [holder, client] = [await connect(url), await connect(url)];
+      const names = Array.from({ length: 8 }, (_, number) => 'race' + number);
+      const held = await Promise.all(names.map((name) => holder.lock(name).acquire()));
+      const timer = (after) => new Promise((resolve) => setTimeout(resolve, after));
+      await (async () => {
+        const races = Array.from({ length: 1_000 }, (_, number) => Promise.race([client.lock(names[number % 8]).acquire(), timer(number % 50)]));
+        await Promise.all(races);
+      })();
+      for (const guard of held) await guard.release();
+      const atRest = () => Object.values(client.stats()).every((count) => count === 0);
+      await collected(atRest, 10_000);
+      console.log(atRest(), warnings.filter(({ code }) => code === 'FENCELOCK_FORGOTTEN').length);`;
+    const program = await run(script, { url: store.url, flags, most: 240_000 });
+    assert.deepEqual([program.out, program.err, program.code], ['true 1000\n', '', 0]);
+    assert.deepEqual(await store.redis.leftovers(), []);
   });
 });

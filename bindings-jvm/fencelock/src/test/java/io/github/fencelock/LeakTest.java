@@ -1,13 +1,21 @@
 package io.github.fencelock;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Handles that nobody gives back. */
@@ -122,6 +130,42 @@ final class LeakTest {
             collect("both are told", () -> told.getCount() == 0);
             System.gc();
             assertTrue(heard.messages().stream().noneMatch(message -> message.contains("collected")), heard.messages()::toString);
+        }
+    }
+
+    /** Stops waiting for an acquire, in both ways that end none. */
+    private static void giveUp(Client client, String name, int number) {
+        CompletableFuture<Guard> acquire = client.lock(name).acquireAsync();
+        if (number % 2 == 0) {
+            acquire.thenApply(Guard::name).cancel(true);
+        } else {
+            assertThrows(TimeoutException.class, () -> acquire.get(1, TimeUnit.MILLISECONDS));
+        }
+    }
+
+    @Test
+    @Tag("full")
+    void u05AThousandAcquiresThatNobodyWaitsForLeaveNothing() throws Exception {
+        String url = Stores.redis().url();
+        try (Heard heard = new Heard(); Client holder = Fencelock.connect(url); Client client = Fencelock.connect(url)) {
+            String prefix = Stores.name();
+            List<Guard> held = new ArrayList<>();
+            for (int number = 0; number < 8; number++) {
+                held.add(holder.lock(prefix + number).acquire());
+            }
+            for (int number = 0; number < 1000; number++) {
+                giveUp(client, prefix + number % 8, number);
+            }
+            held.forEach(Guard::release);
+            // Each is collected once it was granted.
+            LongSupplier collected = () -> heard.messages().stream().filter(message -> message.contains("collected")).count();
+            for (long told = 0; told < 1000; told = collected.getAsLong()) {
+                long before = told;
+                collect("more than " + told + " are collected", () -> collected.getAsLong() > before);
+            }
+            Wait.atRest(client);
+            assertEquals(1000, collected.getAsLong());
+            Stores.nothingIsLeft(url, prefix);
         }
     }
 
