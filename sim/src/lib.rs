@@ -24,6 +24,7 @@ mod dice;
 mod executor;
 mod meter;
 mod node;
+mod queue;
 
 use std::fmt;
 use std::future::Future;
@@ -40,6 +41,7 @@ pub use self::chaos::{Chaos, Fault};
 pub use self::dice::Dice;
 pub use self::meter::{Count, Meter};
 pub use self::node::{NodeId, SimNode};
+pub use self::queue::{MemoryQueue, MemoryQueueStore, QueueModel};
 
 /// Why a store around another one has the cells that it is asked for.
 const OFFERED: &str = "cells are offered where the store has them";

@@ -5,13 +5,12 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencelock::driver::queue::{MemoryQueue, MemoryQueueStore};
 use fencelock::port::{
     Applied, Entry, Failure, LockKey, Mode, OwnerId, QueueNotice, QueueSink, QueueStore, Rank,
     RuntimeHandle, SessionId, Standing,
 };
 use fencelock::runtime::TokioRuntime;
-use fencelock_sim::Dice;
+use fencelock_sim::{Dice, MemoryQueue, MemoryQueueStore};
 
 const STEPS: usize = 120;
 const CLIENTS: usize = 3;

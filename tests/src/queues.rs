@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fencelock::Queue;
-use fencelock::driver::queue::{MemoryQueue, MemoryQueueStore};
 use fencelock::port::RuntimeHandle;
+use fencelock_sim::{MemoryQueue, MemoryQueueStore};
 
 use crate::protocol::Options;
 

@@ -68,16 +68,16 @@ pub fn swap_above(record: &mut Option<CellRecord>, change: &Change, now: u64, fl
 
 /// The cells of a store in this process.
 #[derive(Debug, Default)]
-pub(super) struct CellTable(BTreeMap<CellKey, CellRecord>);
+pub struct CellTable(BTreeMap<CellKey, CellRecord>);
 
 impl CellTable {
     /// The cell under this key at `now`.
-    pub(super) fn look(&self, key: &CellKey, now: u64) -> Look {
+    pub fn look(&self, key: &CellKey, now: u64) -> Look {
         look(self.0.get(key), now)
     }
 
     /// Carries a change out, or says why it is not to be.
-    pub(super) fn change(&mut self, change: &Change, now: u64) -> Result<Swap, Failure> {
+    pub fn change(&mut self, change: &Change, now: u64) -> Result<Swap, Failure> {
         if let Some(failure) = refusal(self.0.get(&change.key), now, now) {
             return Err(failure);
         }

@@ -1,4 +1,4 @@
-//! Stores: a folder or file for each, with its steps and dialects. `record`, `queue` and `cell` are the models, `sql` is what PostgreSQL and
+//! Stores: a folder or file for each, with its steps and dialects. `record` and `cell` are the models, `sql` is what PostgreSQL and
 //! MySQL share; the other files are shared by several stores, as their `cfg`s say.
 
 #[doc(hidden)]
@@ -27,8 +27,6 @@ mod own_table;
 mod password_file;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[doc(hidden)]
-pub mod queue;
 #[doc(hidden)]
 pub mod record;
 #[cfg(any(feature = "mysql", feature = "postgres"))]

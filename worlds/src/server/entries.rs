@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fencelock::driver::queue::QueueModel;
 use fencelock::driver::record::{Holder, Record, Ticket};
 use fencelock::port::{
     Entry, EntryView, Failure, Instant, Joined, LockKey, Mode, OwnerId, QueueNotice, QueueSink,
     Rank, SessionId,
 };
+use fencelock_sim::QueueModel;
 
 /// How many tokens lie between two fences.
 const TOKENS: u64 = 32;

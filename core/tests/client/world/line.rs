@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencelock::driver::queue::MemoryQueueStore;
 use fencelock::port::{
     BoxFuture, Capabilities, Entry, EntryView, Failure, Joined, LockKey, OwnerId, QueueSink,
     QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 use fencelock::{Code, Error, Result};
+use fencelock_sim::MemoryQueueStore;
 
 /// A call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,13 +11,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::driver::memory::{Memory, MemoryStore};
-use fencelock::driver::queue::MemoryQueue;
 use fencelock::port::{
     Action, EntryView, Instant, LeaseStore, LockKey, Mode, Outcome, OwnerId, QueueStore, Runtime,
     SessionId, Step, Take,
 };
 use fencelock::{Client, Guard, Queue, Token};
-use fencelock_sim::{Chaos, Fault, Sim, SimNode};
+use fencelock_sim::{Chaos, Fault, MemoryQueue, Sim, SimNode};
 use futures_channel::oneshot::{self, Receiver};
 use futures_util::future::{Either, select};
 

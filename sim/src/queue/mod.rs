@@ -9,22 +9,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-pub use self::model::QueueModel;
-use crate::driver::cell::CellTable;
-use crate::error::{Error, Result};
-use crate::port::{
+use fencelock::driver::cell::CellTable;
+use fencelock::port::{
     Capabilities, CellKey, CellStore, Cells, Change, Entry, EntryView, Failure, Fence, Instant,
     Joined, LockKey, Look, OwnerId, QueueSink, QueueStore, Rank, RuntimeHandle, SessionId,
     Standing, Swap,
 };
-use crate::runtime::sync::Mutex;
+use fencelock::{Code, Error, Result};
+use parking_lot::Mutex;
+
+pub use self::model::QueueModel;
 
 /// Queues of entries in memory. Clients made from the same value exclude each other.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use std::{sync::Arc, time::Duration};
-/// use fencelock::{driver::queue::MemoryQueue, runtime::TokioRuntime, Client, Queue};
+/// use fencelock::{Client, Queue, runtime::TokioRuntime};
+/// use fencelock_sim::MemoryQueue;
 /// let runtime = Arc::new(TokioRuntime::current().unwrap());
 /// let memory = MemoryQueue::new(runtime.clone());
 /// let queue = Queue::new(memory.store(), runtime.clone(), Duration::from_secs(30));
@@ -100,6 +102,10 @@ impl Shelf {
     }
 }
 
+fn closed() -> Error {
+    Error::new(Code::Closed, "the store was closed")
+}
+
 /// Ends a session when its time is over.
 async fn watch_the_clock(shelf: Weak<Shelf>, clock: RuntimeHandle, id: SessionId) {
     loop {
@@ -111,7 +117,7 @@ async fn watch_the_clock(shelf: Weak<Shelf>, clock: RuntimeHandle, id: SessionId
 
 impl MemoryQueueStore {
     fn check_open(&self) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) { Err(Error::closed()) } else { Ok(()) }
+        if self.closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(()) }
     }
 
     fn act<T>(

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::error::{Code, Error};
-use crate::port::{
+use fencelock::port::{
     Entry, EntryView, Failure, Instant, Joined, LockKey, OwnerId, QueueNotice, Rank, SessionId,
     Standing,
 };
+use fencelock::{Code, Error};
 
 /// All sessions and entries of a store. Times are those of the *store's* clock.
 #[derive(Clone, Debug, Default)]
