@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::{BoxFuture, Mode, StoreEntry};
+use crate::port::{BoxFuture, Mode};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -111,25 +111,6 @@ impl Claim {
     pub fn of(&self, name: &str) -> Option<Self> {
         let first = self.parts().find(|part| &*part.name == name)?.clone();
         Some(Self { engine: self.engine.clone(), first, more: Vec::new() })
-    }
-
-    /// The entry by which the store proves this hold, so that a transaction of your own on the same store can be refused when
-    /// the hold has ended. In etcd compare the create revision of the key with `revision`; in ZooKeeper check the path, which
-    /// begins with the chroot, at any version in your multi. `None`: the hold has ended, or the store has no such
-    /// transactions. Of several locks as one, that of the first.
-    ///
-    /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// let client = fencelock::connect("memory:entry").await?;
-    /// let guard = client.lock("orders:42").acquire().await?;
-    /// assert!(guard.entry().is_none(), "locks in memory have no entries");
-    /// # Ok::<(), fencelock::Error>(()) }).unwrap();
-    /// ```
-    pub fn entry(&self) -> Option<StoreEntry> {
-        if !self.is_held() {
-            return None;
-        }
-        self.engine.store.entry(self.first.local.hold.owner)
     }
 
     /// How it is held: alone, as reader or writer, as one of so many permits.

@@ -71,7 +71,7 @@ pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
 pub use job::{Job, JobState, Run, RunClaim, Schedule, Skipped, Status};
 pub use lock::Lock;
-pub use port::{StoreEntry, Version};
+pub use port::Version;
 pub use reason::Reason;
 pub use released::Released;
 pub use scope::Scope;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencelock::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
-    MaybeSend, MaybeSync, NoticeSink, OwnerId, RuntimeHandle, Step, StoreEntry, Swap,
+    MaybeSend, MaybeSync, NoticeSink, RuntimeHandle, Step, Swap,
 };
 use fencelock::{Code, Error, Result};
 
@@ -100,10 +100,6 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> LeaseSto
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.store.names(prefix).await
-    }
-
-    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
-        self.store.entry(owner)
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

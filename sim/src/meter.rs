@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fencelock::Result;
 use fencelock::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
-    NoticeSink, OwnerId, Step, StoreEntry, Swap,
+    NoticeSink, Step, Swap,
 };
 
 use crate::OFFERED;
@@ -117,10 +117,6 @@ impl<S: LeaseStore> LeaseStore for Meter<S> {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.store.names(prefix).await
-    }
-
-    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
-        self.store.entry(owner)
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

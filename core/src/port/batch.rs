@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::capabilities::Capabilities;
 use super::cell::Cells;
-use super::key::{LockKey, OwnerId};
+use super::key::LockKey;
 use super::lease::{Answer, LeaseStore, NoticeSink, Step};
 use super::marker::{BoxFuture, MaybeSend, MaybeSync};
-use super::queue::StoreEntry;
 use crate::error::Result;
 
 /// The dyn twin of [`LeaseStore`]. A boxed call costs tens of nanoseconds against a round trip of tens of microseconds; a request of the engine is
@@ -21,7 +20,6 @@ trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn step_all_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>>;
-    fn entry(&self, owner: OwnerId) -> Option<StoreEntry>;
     fn cells(&self) -> Option<Cells<'_>>;
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -50,9 +48,6 @@ impl<S: LeaseStore> DynLeaseStore for S {
     }
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>> {
         Box::pin(LeaseStore::names(self, prefix))
-    }
-    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
-        LeaseStore::entry(self, owner)
     }
     fn cells(&self) -> Option<Cells<'_>> {
         LeaseStore::cells(self)
@@ -102,11 +97,6 @@ impl LeaseHandle {
         self.0.names(prefix).await
     }
 
-    /// [`LeaseStore::entry`].
-    pub fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
-        self.0.entry(owner)
-    }
-
     /// [`LeaseStore::cells`].
     pub fn cells(&self) -> Option<Cells<'_>> {
         self.0.cells()
@@ -137,9 +127,6 @@ impl LeaseStore for LeaseHandle {
     }
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.0.names(prefix).await
-    }
-    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
-        self.0.entry(owner)
     }
     fn cells(&self) -> Option<Cells<'_>> {
         self.0.cells()

@@ -13,7 +13,6 @@ use super::cell::Cells;
 use super::failure::Failure;
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
-use super::queue::StoreEntry;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 
@@ -227,12 +226,6 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
 
     /// The locks on the store whose key begins with `prefix`, in order, as far as the store remembers them.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
-
-    /// The entry that stands for this hold, for a transaction of the user's own on the store. `None`: the store keeps no
-    /// entries, or the hold has ended.
-    fn entry(&self, _owner: OwnerId) -> Option<StoreEntry> {
-        None
-    }
 
     /// The same store's cells, if it keeps any.
     fn cells(&self) -> Option<Cells<'_>> {

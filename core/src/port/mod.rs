@@ -36,7 +36,6 @@ pub use lease::{
 pub use marker::{BoxFuture, MaybeSend, MaybeSync};
 pub use queue::{
     Entry, EntryView, Joined, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
-    StoreEntry,
 };
 pub use runtime::{Instant, Runtime, RuntimeHandle};
 #[cfg(any(feature = "mysql", feature = "postgres"))]

@@ -117,25 +117,6 @@ pub struct Joined {
     pub before: Vec<Standing>,
 }
 
-/// The entry by which the store proves a hold, for a transaction of the user's own on that store. See [`Claim::entry`].
-///
-/// [`Claim::entry`]: crate::Claim::entry
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreEntry {
-    /// In etcd the key of the entry, in ZooKeeper the path of its node. Whoever may delete it can release the lock.
-    pub path: Arc<str>,
-    /// In etcd the create revision of that key. In ZooKeeper `None`: its path is never used again.
-    pub revision: Option<i64>,
-}
-
-/// Shows the revision only: the path contains an owner id.
-impl fmt::Debug for StoreEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreEntry").field("revision", &self.revision).finish_non_exhaustive()
-    }
-}
-
 /// Something that a [`QueueStore`] tells without being asked. It may be late, and it may come twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueNotice {
@@ -164,7 +145,7 @@ pub type QueueSink = Arc<dyn Fn(QueueNotice)>;
 
 /// A store that keeps entries in the order they were made. One value serves one client.
 ///
-/// The model, `driver::queue`, defines the meaning of each call. A call for a session that has ended
+/// The model, `QueueModel` of the crate `fencelock-sim`, defines the meaning of each call. A call for a session that has ended
 /// fails with the code `lost` and changes nothing. Every other failure says whether the call may have changed the store.
 /// No call is sent twice by the driver, unless it certainly was not carried out. Each call ends within a time limit of the
 /// driver's own.
@@ -232,11 +213,6 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
 
     /// The locks that have entries and whose key begins with `prefix`, in order.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
-
-    /// How a transaction on the store names this entry; `None` if the store knows no such transactions, or not the entry.
-    fn entry(&self, _of: SessionId, _at: &Rank) -> Option<StoreEntry> {
-        None
-    }
 
     /// The same store's cells, if it keeps any.
     fn cells(&self) -> Option<Cells<'_>> {

@@ -21,8 +21,7 @@ use futures_util::future::join_all;
 use self::session::Shared;
 use crate::error::Result;
 use crate::port::{
-    Answer, Capabilities, Cells, LeaseStore, LockKey, NoticeSink, OwnerId, QueueStore,
-    RuntimeHandle, Step, StoreEntry,
+    Answer, Capabilities, Cells, LeaseStore, LockKey, NoticeSink, QueueStore, RuntimeHandle, Step,
 };
 
 /// A lease store made of a [`QueueStore`]. A client is made of it as of any store.
@@ -57,10 +56,6 @@ impl<S: QueueStore> LeaseStore for Queue<S> {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.0.store.names(prefix).await
-    }
-
-    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
-        self.0.entry(owner)
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

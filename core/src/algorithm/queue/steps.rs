@@ -14,8 +14,7 @@ use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{
     Action, Answer, Applied, Entry, EntryView, Failure, HolderView, Instant, Joined, LockKey,
-    LockState, Outcome, OwnerId, QueueStore, SessionId, Standing, Step, StoreEntry, Take,
-    WaiterView,
+    LockState, Outcome, OwnerId, QueueStore, SessionId, Standing, Step, Take, WaiterView,
 };
 
 impl<S: QueueStore> Shared<S> {
@@ -191,16 +190,6 @@ impl<S: QueueStore> Shared<S> {
             }
             None => self.renew(owner, ttl),
         }
-    }
-
-    /// The entry of a hold.
-    pub(super) fn entry(self: &Arc<Self>, owner: OwnerId) -> Option<StoreEntry> {
-        let (session, rank) = self.change(|state, now, effects| {
-            let session = state.live(now, effects)?.id;
-            let own = state.get(owner).filter(|own| own.stage == Stage::Holding)?;
-            Some((session, own.rank.clone()?))
-        })?;
-        self.store.entry(session, &rank)
     }
 
     /// Answered from the session, without a request.

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
     Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, OwnerId, QueueSink,
-    QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
+    QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 
 /// One client's view of an etcd cluster. [`Queue`](crate::Queue) makes a store of locks of it.
@@ -124,10 +124,6 @@ impl QueueStore for EtcdStore {
         let found = link.call(layout.names(prefix)).await.map_err(|failure| failure.error)?;
         let names: BTreeSet<_> = found.kvs.iter().filter_map(|kv| layout.lock_of(kv)).collect();
         Ok(names.into_iter().filter(|name| name.as_str().starts_with(prefix)).collect())
-    }
-
-    fn entry(&self, _: SessionId, at: &Rank) -> Option<StoreEntry> {
-        Some(StoreEntry { path: at.name().into(), revision: Some(at.place().cast_signed()) })
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::port;
 use crate::port::{
     Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, OwnerId,
-    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
+    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 
 /// How many nodes are listed at once.
@@ -231,12 +231,6 @@ impl QueueStore for ZookeeperStore {
         locks.sort();
         locks.dedup();
         Ok(locks)
-    }
-
-    fn entry(&self, of: SessionId, at: &Rank) -> Option<StoreEntry> {
-        let session = self.sessions.get(of)?;
-        let path = session.own.lock().get(at)?.path();
-        Some(StoreEntry { path: path.into(), revision: None })
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

@@ -14,8 +14,11 @@ use zookeeper_client::{Acls, Client as Admin, CreateMode, Error};
 /// The manual with the example.
 const MANUAL: &str = include_str!("../../../../docs/reference/zookeeper.md");
 
-fn entry(guard: &Guard) -> String {
-    guard.entry().expect("a hold has an entry").path.to_string()
+/// The only entry of this kind that lies at a path.
+async fn entry(admin: &Admin, path: &str) -> String {
+    let names = admin.list_children(path).await.unwrap();
+    let [name] = &names[..] else { panic!("{names:?}") };
+    format!("{path}/{name}")
 }
 
 /// Writes in a transaction that checks the entry. Whether it was carried out.
@@ -37,18 +40,17 @@ async fn a_transaction_of_the_users_own_checks_the_entry() {
     stock(&admin).await;
     let all = clients(&server, "shop", 2).await;
     let first = all[0].lock("orders/42").acquire().await.unwrap();
-    let old = entry(&first);
-    assert!(old.starts_with("/shop/orders/42/"), "{old}");
+    let old = entry(&admin, "/shop/orders/42").await;
     assert!(writes_under(&admin, &old).await);
     first.release().await.check().unwrap();
     assert!(!writes_under(&admin, &old).await, "the hold has ended");
     let second = all[1].lock("orders/42").acquire().await.unwrap();
     assert!(!writes_under(&admin, &old).await, "somebody else holds");
-    assert!(writes_under(&admin, &entry(&second)).await);
+    assert!(writes_under(&admin, &entry(&admin, "/shop/orders/42").await).await);
     second.release().await.check().unwrap();
 
-    let permit = all[0].semaphore("pool", 2).acquire().await.unwrap();
-    assert!(writes_under(&admin, &entry(&permit)).await);
+    let _permit = all[0].semaphore("pool", 2).acquire().await.unwrap();
+    assert!(writes_under(&admin, &entry(&admin, "/shop/pool/leases").await).await);
 }
 
 /// The manual's example with kazoo, as it stands there.
@@ -75,8 +77,9 @@ async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
     };
     let guard = client.lock("orders/42").acquire().await.unwrap();
     assert_eq!(tokio::task::block_in_place(|| run(&guard)), "written");
-    let entry = entry(&guard);
-    server.admin().await.delete(&entry, None).await.unwrap();
+    let admin = server.admin().await;
+    let entry = entry(&admin, "/shop/orders/42").await;
+    admin.delete(&entry, None).await.unwrap();
     let next = other.lock("orders/42").acquire().await.unwrap();
     assert_eq!(tokio::task::block_in_place(|| run(&guard)), "refused");
     next.release().await.check().unwrap();
