@@ -79,6 +79,8 @@ impl Dialect for Mysql {
     const MOST_POOLED: usize = 5;
     const CLOCK: &'static str = schema::CLOCK;
     const ENDS: (&'static str, &'static str) = ("ends", Self::CLOCK);
+    const AMONG: &'static str = "name IN ($1)";
+    const BEGINS: &'static str = "LEFT(name, LENGTH($1)) = $1";
     const BESIDE: [&'static str; 3] = [", version, told", ", told = $13", ", told = NULL"];
     const AT_ONCE: &'static str = " NOWAIT";
     const RETURNS: bool = false;
@@ -147,14 +149,6 @@ impl Dialect for Mysql {
             bare(&["COMMIT", &idle]),
             bare(&["ROLLBACK", "SET SESSION time_zone = '+00:00'", &idle]),
         ]
-    }
-
-    fn among() -> &'static str {
-        "name IN ($1)"
-    }
-
-    fn begins() -> &'static str {
-        "LEFT(name, LENGTH($1)) = $1"
     }
 
     fn unless_there(table: &str, key: &str) -> String {

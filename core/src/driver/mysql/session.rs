@@ -91,6 +91,7 @@ impl SessionDialect for Mysql {
 
     const BEAT: &'static str = "SELECT CONNECTION_ID()";
     const WAITS_SHORTLY: bool = false;
+    const BEGIN_ROW: &'static str = "BEGIN";
     const GUARANTEES: [&'static [Guarantee]; 2] = [guarantees::NAMED, guarantees::ROWS];
     const FREE_ALL: &'static str = "SELECT CONNECTION_ID(), RELEASE_ALL_LOCKS()";
 
@@ -238,10 +239,6 @@ impl SessionDialect for Mysql {
     /// The mark goes before the row: whoever gets the row takes it.
     fn roll_back() -> Vec<Statement> {
         vec![Statement::bare(Self::FREE_ALL), Statement::bare("ROLLBACK")]
-    }
-
-    fn begins_row() -> &'static str {
-        "BEGIN"
     }
 
     fn look_row(

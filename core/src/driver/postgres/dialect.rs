@@ -70,6 +70,8 @@ impl Dialect for Postgres {
     const MOST_POOLED: usize = 4;
     const CLOCK: &'static str = schema::CLOCK;
     const ENDS: (&'static str, &'static str) = ("expires_at", "clock_timestamp()");
+    const AMONG: &'static str = "name = ANY($1::text[])";
+    const BEGINS: &'static str = "starts_with(name, $1)";
     const BESIDE: [&'static str; 3] = [""; 3];
     const AT_ONCE: &'static str = "";
     const RETURNS: bool = true;
@@ -136,14 +138,6 @@ impl Dialect for Postgres {
 
     fn transaction() -> [Vec<Statement>; 3] {
         [BEGIN, "COMMIT", "ROLLBACK"].map(|text| vec![Statement::bare(text)])
-    }
-
-    fn among() -> &'static str {
-        "name = ANY($1::text[])"
-    }
-
-    fn begins() -> &'static str {
-        "starts_with(name, $1)"
     }
 
     fn unless_there(_: &str, _: &str) -> String {

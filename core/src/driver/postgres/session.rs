@@ -140,6 +140,7 @@ impl SessionDialect for Postgres {
 
     const BEAT: &'static str = "SELECT pg_backend_pid()";
     const WAITS_SHORTLY: bool = true;
+    const BEGIN_ROW: &'static str = BEGIN;
     const GUARANTEES: [&'static [Guarantee]; 2] = [guarantees::ADVISORY, guarantees::ROWS];
     const FREE_ALL: &'static str = "SELECT pg_backend_pid(), pg_advisory_unlock_all()::text";
 
@@ -330,10 +331,6 @@ impl SessionDialect for Postgres {
 
     fn roll_back() -> Vec<Statement> {
         vec![Statement::bare("ROLLBACK")]
-    }
-
-    fn begins_row() -> &'static str {
-        BEGIN
     }
 
     /// In order of arrival as far as the server shows it. A holder writes its transaction there (`xmax`). A waiter has, or waits for, a lock of

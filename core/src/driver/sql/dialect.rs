@@ -47,7 +47,7 @@ pub trait Connection: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = bool> + Send;
 }
 
-/// See the module. In texts of fixed statements `$1` is the name of the row, or the list of names.
+/// One kind of database. In texts of fixed statements `$1` is the name of the row, or the list of names.
 pub trait Dialect: Sized + Send + Sync + 'static {
     type Connection: Connection<Known = Self::Known>;
     type Known: Sync + 'static;
@@ -66,6 +66,9 @@ pub trait Dialect: Sized + Send + Sync + 'static {
     const CLOCK: &'static str;
     /// The column with the end of a lease, and the clock in its type.
     const ENDS: (&'static str, &'static str);
+    /// The conditions that `name` is one of `$1`, and that it begins with it.
+    const AMONG: &'static str;
+    const BEGINS: &'static str;
     /// Columns that are read behind those of a record, and what is set behind those when it is written and when it is freed.
     const BESIDE: [&'static str; 3];
     /// Whether `UPDATE ... RETURNING` is there.
@@ -105,12 +108,6 @@ pub trait Dialect: Sized + Send + Sync + 'static {
 
     /// Begins a transaction, commits it, and rolls it back.
     fn transaction() -> [Vec<Statement>; 3];
-
-    /// The condition that `name` is one of `$1`.
-    fn among() -> &'static str;
-
-    /// The condition that `name` begins with `$1`.
-    fn begins() -> &'static str;
 
     /// Behind an INSERT: a row that is there stays as it is.
     fn unless_there(table: &str, key: &str) -> String;
@@ -236,7 +233,7 @@ impl Texts {
         use super::sweep::{KEPT, PART};
         let Tables { table, cells, .. } = tables;
         let ((ends, now), [beside, written, freed]) = (D::ENDS, D::BESIDE);
-        let (clock, among, begins, kept) = (D::CLOCK, D::among(), D::begins(), KEPT.as_micros());
+        let (clock, among, begins, kept) = (D::CLOCK, D::AMONG, D::BEGINS, KEPT.as_micros());
         let columns = format!(
             "name, kind, owner, holder, token, granted_at, {ends}, last_token, counter_until, longest_lease, rest{beside}"
         );

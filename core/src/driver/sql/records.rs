@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::dialect::{Connection, Dialect};
 use super::fault::Fault;
 use super::foreign::{self, ForeignChange, ForeignRows, row_name};
+use super::foreign_rows;
 use super::link::Link;
-use super::row::{Columns, Written};
+use super::row;
 use super::statement::{Row, Statement, Value, column, name};
 use super::transaction::{Progress, Work};
-use super::{foreign_rows, signed};
 use crate::driver::record::Record;
 use crate::driver::recorded::{Loaded, Outbox};
 use crate::error::Result;
@@ -123,7 +123,7 @@ where
         let (beside, told) = D::tell(link, &rows, &different, &replaced.others);
         let is_changed = !(different.is_empty() && replaced.foreign.is_empty());
         let written = different.iter().zip(beside).map(|((lock, record), beside)| {
-            let values = written(lock, record).into_iter().chain(beside);
+            let values = row::values(lock, record).into_iter().chain(beside);
             Statement::kept(&texts.store, values.collect::<Vec<_>>())
         });
         let end = if is_changed || !told.is_empty() { commit } else { roll_back };
@@ -151,7 +151,7 @@ pub(super) fn load<'a>(
         let record = match of_lock(rows.clone(), lock) {
             None => Ok(Record::default()),
             Some(row) => {
-                read(row).map_err(|error| Failure::refused(error.with("name", lock.as_str())))
+                row::read(row).map_err(|error| Failure::refused(error.with("name", lock.as_str())))
             }
         };
         Loaded { lock: lock.clone(), record }
@@ -166,42 +166,4 @@ pub(in crate::driver) fn of_lock<'a>(
 ) -> Option<&'a Row> {
     let wanted = row_name(lock);
     rows.find(|row| column::<&str>(row, 0, "name").is_ok_and(|name| name == wanted))
-}
-
-fn read(row: &Row) -> Result<Record> {
-    let columns = Columns {
-        kind: column(row, 1, "kind")?,
-        owner: column(row, 2, "owner")?,
-        holder: column(row, 3, "holder")?,
-        token: column(row, 4, "token")?,
-        granted_at: column(row, 5, "granted_at")?,
-        expires_at: column(row, 6, "expires_at")?,
-        last_token: column(row, 7, "last_token")?,
-        counter_until: column(row, 8, "counter_until")?,
-        longest_lease: column(row, 9, "longest_lease")?,
-        rest: column(row, 10, "rest")?,
-    };
-    columns.record()
-}
-
-/// The column that stands behind those of a record.
-#[cfg(feature = "mysql")]
-pub(in crate::driver) const BESIDE: usize = 11;
-
-fn written(lock: &LockKey, record: &Record) -> Vec<Value> {
-    let written = Written::from(record);
-    vec![
-        name(row_name(lock)),
-        written.kind.into(),
-        written.holder.into(),
-        written.token.into(),
-        written.expires_at.map(signed).into(),
-        i64::from(written.waiting).into(),
-        written.owner.map(|owner| owner.to_string()).into(),
-        written.granted_at.into(),
-        written.last_token.into(),
-        written.counter_until.into(),
-        written.longest_lease.into(),
-        written.rest.into(),
-    ]
 }

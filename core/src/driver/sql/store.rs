@@ -87,7 +87,7 @@ impl<D: Dialect> RecordStore for SqlStore<D> {
             let found = foreign_rows::look(&self.0, &locks).await?;
             Ok((load(&answer.all(), &locks), found, answer.clock().map_err(Fault::refused)?))
         };
-        foreign::look(look).await.map_err(failure)
+        foreign::look(look).await.map_err(|fault: Fault| fault.failure)
     }
 
     async fn transact<T: Send + 'static>(
@@ -146,8 +146,4 @@ impl<D: Dialect> Drop for SqlStore<D> {
     fn drop(&mut self) {
         self.0.close();
     }
-}
-
-fn failure(fault: Fault) -> Failure {
-    fault.failure
 }

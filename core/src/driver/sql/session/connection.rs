@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{SessionDialect, Way, Wire};
-use crate::driver::sql::fault::{Fault, bad_column};
+use crate::driver::sql::fault::bad_column;
 use crate::driver::sql::statement::{Answer, Row, Statement, column};
 use crate::driver::within::within;
 use crate::error::Result as Outcome;
@@ -15,7 +15,7 @@ use crate::port::{Failure, LockKey, Mode, RuntimeHandle, Session};
 /// How long a request to interrupt may take.
 pub(in crate::driver) const INTERRUPT: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// A session of the server, and what it locks.
 pub struct Connection<D: SessionDialect, W: Way<D>> {
     way: Arc<W>,
     pub(super) wire: D::Wire,
@@ -40,7 +40,7 @@ impl<D: SessionDialect, W: Way<D>> Connection<D, W> {
 
     /// Asks, and makes sure that it was this session that answered.
     pub(super) async fn ask(&self, statements: Vec<Statement>) -> Result<Answer, Failure> {
-        let answer = self.wire.ask(statements, true).await.map_err(failure)?;
+        let answer = self.wire.ask(statements, true).await.map_err(|fault| fault.failure)?;
         for row in answer.all() {
             if number(Some(row)).map_err(Failure::unknown)? != self.number {
                 // What this session had is nobody's business any more.
@@ -110,10 +110,6 @@ impl<D: SessionDialect, W: Way<D>> Session for Connection<D, W> {
     fn is_over(&self) -> bool {
         self.wire.is_over()
     }
-}
-
-pub(super) fn failure(fault: Fault) -> Failure {
-    fault.failure
 }
 
 /// The number of the session, which is the first column.

@@ -64,6 +64,8 @@ pub trait SessionDialect: Dialect {
     const BEAT: &'static str;
     /// Whether a statement that waits ends each second, with NULL, and is asked again; it then draws a token too.
     const WAITS_SHORTLY: bool;
+    /// Begins a transaction for a row.
+    const BEGIN_ROW: &'static str;
     /// The guarantees of locks of names and of rows.
     const GUARANTEES: [&'static [Guarantee]; 2];
 
@@ -148,9 +150,6 @@ pub trait SessionDialect: Dialect {
 
     /// Gives the row back that a session has, and ends its transaction.
     fn roll_back() -> Vec<Statement>;
-
-    /// Begins a transaction for a row.
-    fn begins_row() -> &'static str;
 
     /// The holder of a row and those who wait for it with this statement.
     fn look_row(place: &Place, wait: &str, name: Value) -> Vec<Statement>;

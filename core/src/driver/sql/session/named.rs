@@ -13,7 +13,7 @@ use crate::fence::Token;
 use crate::options::Options;
 use crate::port::{Failure, LockKey, Mode, names_unknown};
 
-/// See the module.
+/// Locks of names, which the server itself keeps.
 pub struct Named<D> {
     tables: Tables,
     dialect: PhantomData<fn() -> D>,

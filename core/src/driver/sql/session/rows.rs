@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::connection::{Connection, failure, second};
+use super::connection::{Connection, second};
 use super::{SessionDialect, Way, Wire};
 use crate::driver::own_table::KeyedTable;
 use crate::driver::sql::dialect::Tables;
@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::port::{Failure, LockKey, Mode};
 use crate::runtime::sync::Mutex;
 
-/// See the module.
+/// Locks that are rows.
 pub struct Rows<D> {
     /// The user's own table as it was written; empty if there is none.
     on_table: String,
@@ -110,14 +110,13 @@ impl<D: SessionDialect> Way<D> for Rows<D> {
         loop {
             found.open.store(true, Ordering::Release);
             // Without a transaction the row would not stay locked.
-            let answer =
-                match session.ask(vec![Statement::bare(D::begins_row()), named(text)]).await {
-                    Err(failure) if wait && D::was_too_short(&failure.error) => {
-                        roll_back(session).await?;
-                        continue;
-                    }
-                    answer => answer?,
-                };
+            let answer = match session.ask(vec![Statement::bare(D::BEGIN_ROW), named(text)]).await {
+                Err(failure) if wait && D::was_too_short(&failure.error) => {
+                    roll_back(session).await?;
+                    continue;
+                }
+                answer => answer?,
+            };
             if let Some(token) = second(&answer)? {
                 return Ok(Some(Token::new(token as u64)));
             }
@@ -183,11 +182,8 @@ impl<D: SessionDialect> Rows<D> {
         if let Some(from) = from {
             let swept = self.sweep_behind(&session.wire, from).await;
             if swept.is_err() {
-                session
-                    .wire
-                    .ask(vec![Statement::bare("ROLLBACK")], false)
-                    .await
-                    .map_err(failure)?;
+                let rolled_back = session.wire.ask(vec![Statement::bare("ROLLBACK")], false).await;
+                rolled_back.map_err(|fault| fault.failure)?;
             }
             self.sweep.lock().swept(swept.map_err(|fault| fault.failure.error.code()));
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::connection::{Connection, failure, number};
+use super::connection::{Connection, number};
 use super::{SessionDialect, Way, Wire};
 use crate::driver::sql::address::Address;
 use crate::driver::sql::dialect::Tables;
@@ -114,7 +114,8 @@ impl<D: SessionDialect, W: Way<D>> SessionStore for SessionLocks<D, W> {
     }
 
     async fn state(&self, of: &Connection<D, W>, lock: &LockKey) -> Result<LockState, Failure> {
-        let answer = of.wire.ask(self.way.look(of, lock), false).await.map_err(failure)?;
+        let answer =
+            of.wire.ask(self.way.look(of, lock), false).await.map_err(|fault| fault.failure)?;
         D::state(&answer).map_err(Failure::refused)
     }
 
