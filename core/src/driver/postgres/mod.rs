@@ -13,7 +13,6 @@ mod session;
 
 use self::dialect::Postgres;
 pub use self::schema::{gate_trigger, schema};
-pub use self::session::lock_in;
 #[doc(hidden)]
 pub use self::session::{AdvisoryStore, RowStore};
 use super::sql::store::SqlStore;

@@ -147,16 +147,6 @@ EXCEPTION
     WHEN lock_not_available THEN RETURN NULL;
     WHEN SQLSTATE 'FL001' THEN RETURN found;
 END $fencelock$;
--- Takes a lock until the end of the transaction and answers its fencing token. It waits for whoever has it.
-CREATE OR REPLACE FUNCTION {word}_lock(name text) RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
-BEGIN
-    IF coalesce(octet_length(convert_to(name, 'UTF8')), 0) NOT BETWEEN 1 AND 512 OR starts_with(name, 'fencelock:') THEN
-        RAISE EXCEPTION 'a lock''s name must have 1 to 512 bytes, and not begin with fencelock:'
-            USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    PERFORM pg_advisory_xact_lock({word}_key(name));
-    RETURN nextval('{tokens}');
-END $fencelock$;
 DO $fencelock$ BEGIN PERFORM {word}_leap(); PERFORM {word}_advance(); END $fencelock$;
 "#
     )

@@ -4,7 +4,6 @@ mod faults;
 mod figures;
 mod gate;
 mod input;
-mod inside;
 mod jobs;
 mod libraries;
 mod model;

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::driver::postgres::lock_in;
 use fencelock::{Code, Token};
 use fencelock_tests::database::{connect, refused};
 use fencelock_tests::database_sessions::{DatabaseSessions, Way, sessions};
@@ -217,17 +216,16 @@ async fn a_users_transaction_takes_the_same_lock() {
         let guard = client.lock("ö").acquire().await.unwrap();
         assert!(guard.token() > last);
         let transaction = user.transaction().await.unwrap();
-        let ask = async |sql: &str, name: &str| {
-            let row = transaction.query_one(sql, &[&name]).await.expect("the server answers");
-            Ok::<i64, fencelock::Error>(row.get(0))
-        };
         let token = guard.token();
         last = {
-            let mut asked = std::pin::pin!(lock_in("ö", ask));
+            let lock = "SELECT pg_advisory_xact_lock(fencelock_key('ö'))";
+            let mut asked = std::pin::pin!(transaction.batch_execute(lock));
             let early = tokio::time::timeout(Duration::from_millis(100), &mut asked).await;
             assert!(early.is_err(), "it waits");
             guard.release().await.check().unwrap();
-            asked.await.unwrap()
+            asked.await.unwrap();
+            let drawn = transaction.query_one("SELECT nextval('fencelock_token')", &[]).await;
+            Token::new(drawn.unwrap().get::<_, i64>(0).unsigned_abs())
         };
         assert!(last > token);
         assert!(client.lock("ö").try_acquire().await.unwrap().is_none());
