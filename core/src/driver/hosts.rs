@@ -1,10 +1,10 @@
-//! The hosts of a URL, which may be several.
+//! The hosts of a URL, which may be several, and the errors of one that does not answer.
 
 use std::fmt;
 
 use url::Url;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// Where one server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,19 @@ impl fmt::Display for Host {
         let Self { name, port } = self;
         if name.contains(':') { write!(f, "[{name}]:{port}") } else { write!(f, "{name}:{port}") }
     }
+}
+
+/// Says that a request may have been carried out or not.
+pub(super) fn unanswered(server: &impl fmt::Display, reason: &str) -> Error {
+    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
+    Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
+}
+
+/// Says that nobody is there.
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres"))]
+pub(super) fn absent(server: &impl fmt::Display, reason: &str) -> Error {
+    let message = "the server cannot be reached; is it running, and is the address right?";
+    Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
 }
 
 /// Several of them, as they are shown.

@@ -1,10 +1,24 @@
-//! The members of a cluster, as a URL names them.
+//! The members of a cluster, as a URL names them, and what locks on all such clusters survive.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::hosts::{Host, each};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use crate::port::{Failure, Guarantee};
+
+pub(super) const WAITERS: Guarantee = Guarantee::new(
+    "waiters die too",
+    "their places in the queue end with their sessions, as a holder's does",
+);
+pub(super) const MEMBER: Guarantee = Guarantee::new(
+    "a member, or fewer than half of them, is lost or restarts with its data",
+    "locks, queue and tokens continue",
+);
+pub(super) const READERS: Guarantee = Guarantee::new(
+    "readers, or holders of permits, that waited enter together",
+    "one that came later may hold first, with the greater token; the token of a writer is above those of all readers before it",
+);
 
 /// The parts of a cluster's URL.
 pub(super) struct Members {
@@ -37,6 +51,11 @@ impl Members {
         let path = decode(url.path().trim_matches('/'))?.into_owned();
         Ok(Self { hosts, user, path })
     }
+}
+
+/// Says that a session is over.
+pub(super) fn ended() -> Failure {
+    Failure::refused(Error::new(Code::Lost, "the session has ended"))
 }
 
 fn host(url: &Url, port: u16) -> Option<Host> {

@@ -1,4 +1,4 @@
-//! Work that is waited for no longer than so long.
+//! Work that is waited for no longer than so long, or that runs to its end whoever waits.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
+use crate::error::{Error, Result};
 use crate::port::RuntimeHandle;
 
 /// The result of this work; `None` if it takes longer than the limit. Then it is dropped.
@@ -18,4 +20,17 @@ pub(in crate::driver) async fn within<T>(
         Either::Left((done, _)) => Some(done),
         Either::Right(_) => None,
     }
+}
+
+/// The result of this work, which runs on a task of its own, to its end, whoever stays for it.
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
+pub(in crate::driver) async fn on_task<T: Send + 'static>(
+    runtime: &RuntimeHandle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
+    let (sender, done) = futures_channel::oneshot::channel();
+    runtime.spawn(Box::pin(async move {
+        let _ = sender.send(work.await);
+    }));
+    done.await.map_err(|_| Error::internal("the runtime dropped a task"))
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use tonic::{Code as Grpc, Status};
 
 use super::address::Host;
+pub(super) use crate::driver::hosts::{absent, unanswered};
+pub(super) use crate::driver::members::ended;
 use crate::error::{Code, Error};
 use crate::port::{Applied, Failure};
 
@@ -140,18 +142,6 @@ fn told(error: Error, host: &Host, reply: &str) -> Error {
     error.with("server", host.to_string()).with("reply", reply)
 }
 
-/// Says that a request may have been carried out or not.
-pub(super) fn unanswered(host: &Host, reason: &str) -> Error {
-    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
-    Error::new(Code::Unavailable, message).with("server", host.to_string()).with("reason", reason)
-}
-
-/// Says that nobody is there.
-pub(super) fn absent(host: &Host, reason: &str) -> Error {
-    let message = "the server cannot be reached; is it running, and is the address right?";
-    Error::new(Code::Unavailable, message).with("server", host.to_string()).with("reason", reason)
-}
-
 /// Whether a server of this version lacks what the driver asks for.
 pub(super) fn is_too_old(version: &str) -> bool {
     let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
@@ -166,11 +156,6 @@ const OLDEST: (u32, u32) = (3, 4);
 pub(super) fn too_old(version: &str) -> Error {
     let message = "the server is too old; etcd 3.4 or newer is needed";
     Error::new(Code::Unsupported, message).with("version", version)
-}
-
-/// Says that a session is over.
-pub(super) fn ended() -> Failure {
-    Failure::refused(Error::new(Code::Lost, "the session has ended"))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use super::address::{Address, Host};
 use super::fault::{Broken, Fault, Next, absent, ended, is_too_old, judge, too_old, unanswered};
 use super::message::{Call, Status, WatchAnswer, WatchRequest};
 use crate::driver::tcp;
-use crate::driver::within::within;
+use crate::driver::within::{on_task, within};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::failure::Failures;
@@ -38,7 +38,7 @@ use crate::runtime::sync::Mutex;
 /// nothing of a member that is cut off.
 const PATIENCE: Duration = Duration::from_millis(900);
 
-/// See the module.
+/// The connection of one client to one member, and which member is next.
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) runtime: RuntimeHandle,
@@ -119,13 +119,9 @@ impl Link {
         wanted: impl Fn() -> bool + Send + 'static,
         timeout: Duration,
     ) -> Result<C::Answer, Failure> {
-        let (sender, answer) = futures_channel::oneshot::channel();
         let link = self.clone();
-        self.runtime.spawn(Box::pin(async move {
-            let _ = sender.send(link.carry_out(call, wanted, timeout).await);
-        }));
-        let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
-        answer.await.map_err(dropped)?
+        let work = async move { link.carry_out(call, wanted, timeout).await };
+        on_task(&self.runtime, work).await.map_err(Failure::unknown)?
     }
 
     /// Asks one member after the other for as long as it is certain that none has done anything.

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+pub(in crate::driver) use crate::driver::hosts::absent;
+use crate::driver::hosts::unanswered;
 use crate::error::{Code, Error};
 use crate::port::{Applied, Failure};
 
@@ -63,19 +65,8 @@ pub(in crate::driver) fn lost(server: &impl Display, reason: &str, decides: bool
     Fault { failure: Failure { error, applied }, next: Next::Reconnect }
 }
 
-fn unanswered(server: &impl Display, reason: &str) -> Error {
-    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
-    Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
-}
-
 /// Whether a server takes no more connections: of all clients, or of this user.
 pub(in crate::driver) fn is_full(error: &Error) -> bool {
     let field = |name: &str| error.fields().get(name).map(String::as_str);
     matches!(field("number"), Some("1040" | "1203" | "1226")) || field("sqlstate") == Some("53300")
-}
-
-/// Says that nobody is there.
-pub(in crate::driver) fn absent(server: &impl Display, reason: &str) -> Error {
-    let message = "the server cannot be reached; is it running, and is the address right?";
-    Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
 }

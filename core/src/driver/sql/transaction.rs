@@ -11,8 +11,7 @@ use futures_util::future::{Either, select};
 use super::dialect::Dialect;
 use super::fault::{Fault, Next, lost};
 use super::link::{Link, Purpose};
-use crate::driver::within::within;
-use crate::error::Error;
+use crate::driver::within::{on_task, within};
 use crate::port::backoff::Backoff;
 use crate::port::{Applied, Failure};
 
@@ -57,13 +56,9 @@ pub(super) async fn carry_out<D: Dialect, W: Work<D>>(
     link: &Arc<Link<D>>,
     work: W,
 ) -> Result<W::Done, Failure> {
-    let (sender, answer) = futures_channel::oneshot::channel();
     let task = link.clone();
-    link.runtime.spawn(Box::pin(async move {
-        let _ = sender.send(repeat(&task, &work).await);
-    }));
-    let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
-    answer.await.map_err(dropped)?
+    let repeated = on_task(&link.runtime, async move { repeat(&task, &work).await });
+    repeated.await.map_err(Failure::unknown)?
 }
 
 /// Tries until it is carried out, for as long as it is certain that it was not and time is left.

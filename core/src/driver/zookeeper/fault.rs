@@ -5,6 +5,8 @@ use zookeeper_client::Error as Fault;
 use super::address::Address;
 use super::layout::Names;
 use crate::driver::hosts::Host;
+pub(super) use crate::driver::hosts::unanswered;
+pub(super) use crate::driver::members::ended;
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
@@ -51,14 +53,6 @@ pub(super) fn judge(address: &Address, fault: &Fault) -> Failure {
     Failure::refused(error.with("reply", fault.to_string()))
 }
 
-/// Says that a request may have been carried out or not.
-pub(super) fn unanswered(address: &Address, reason: &str) -> Error {
-    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
-    Error::new(Code::Unavailable, message)
-        .with("server", address.to_string())
-        .with("reason", reason)
-}
-
 /// Says why there is no session.
 pub(super) fn absent(address: &Address, fault: &Fault) -> Error {
     match fault {
@@ -88,11 +82,6 @@ pub(super) fn unintroduced(member: &Host, error: &std::io::Error) -> Error {
     Error::new(Code::Unavailable, message)
         .with("server", member.to_string())
         .with("reason", error.to_string())
-}
-
-/// Says that a session is over.
-pub(super) fn ended() -> Failure {
-    Failure::refused(Error::new(Code::Lost, "the session has ended"))
 }
 
 /// Says that kazoo has no such lock.

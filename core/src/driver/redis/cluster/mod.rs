@@ -20,6 +20,7 @@ use super::connection::wire;
 use super::fault;
 use super::keys::SLOTS;
 use super::node::Node;
+use crate::driver::within::on_task;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
@@ -75,13 +76,8 @@ impl Cluster {
             sink: OnceLock::new(),
             state: Mutex::new(state),
         });
-        let (sender, receiver) = futures_channel::oneshot::channel();
         let task = Arc::clone(&cluster);
-        cluster.runtime.spawn(Box::pin(async move {
-            // Nobody left to hear it is fine.
-            let _ = sender.send(task.survey().await);
-        }));
-        let map = receiver.await.map_err(|_| Error::internal("the runtime dropped a task"))??;
+        let map = on_task(&cluster.runtime, async move { task.survey().await }).await??;
         cluster.state.lock().map = map;
         Ok(cluster)
     }
