@@ -68,6 +68,19 @@ impl std::fmt::Debug for Sink {
     }
 }
 
+pub(super) const FORWARD: Guarantee = Guarantee::new(
+    "the machine's clock jumps forward",
+    "leases may end early; two clients may believe they hold the lock until the next renewal; the fence covers it",
+);
+pub(super) const BACK: Guarantee = Guarantee::new(
+    "the machine's clock steps back",
+    "no guard counts on a longer lease than it asked for; the lock of a holder that died is free one lease after the next client asks for it",
+);
+pub(super) const JOBS_AHEAD: Guarantee = Guarantee::new(
+    "the machine's clock was ahead and is corrected: jobs",
+    "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, but not beside a run in progress, which has the job's lock; a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
+);
+
 /// The guarantees of a lock in memory, in words.
 const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
@@ -86,18 +99,9 @@ const GUARANTEES: &[Guarantee] = &[
         "the machine sleeps",
         "leases may end meanwhile; a guard reports the loss at the first check",
     ),
-    Guarantee::new(
-        "the machine's clock jumps forward",
-        "leases may end early; two clients may believe they hold the lock until the next renewal; the fence covers it",
-    ),
-    Guarantee::new(
-        "the machine's clock steps back",
-        "no guard counts on a longer lease than it asked for; the lock of a holder that died is free one lease after the next client asks for it",
-    ),
-    Guarantee::new(
-        "the machine's clock was ahead and is corrected: jobs",
-        "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, but not beside a run in progress, which has the job's lock; a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
-    ),
+    FORWARD,
+    BACK,
+    JOBS_AHEAD,
 ];
 
 /// Forgotten records are swept out once in so many steps.

@@ -37,6 +37,12 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
+    /// The same wherever a lease has an end.
+    pub(crate) const PAUSED: Self = Self::new(
+        "the holder is paused (GC, SIGSTOP, suspend)",
+        "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
+    );
+
     /// A row.
     pub const fn new(when: &'static str, then: &'static str) -> Self {
         Self { when, then }

@@ -69,16 +69,24 @@ fn guarantees_are_those_of_the_drivers() {
         include_str!("../../../core/src/driver/mysql/guarantees.rs"),
         include_str!("../../../core/src/driver/memory.rs"),
         include_str!("../../../core/src/driver/sql/session/guarantees.rs"),
+        include_str!("../../../core/src/driver/members.rs"),
+        include_str!("../../../core/src/port/capabilities.rs"),
     ];
     let told = |row: &'static str| row.split('"').skip(1).step_by(2).take(2);
-    let rows_of = |source: &'static str| source.split("Guarantee::new(").skip(1);
+    let rows_of = |source: &'static str| {
+        let parts = source.split("Self = Self::new(");
+        parts.flat_map(|part| part.split("Guarantee::new(")).skip(1)
+    };
     let mut known: Vec<Vec<String>> = sources
         .into_iter()
         .flat_map(rows_of)
         .map(|row| told(row).map(|cell| cell.replace('`', "")).collect())
         .collect();
     let mut shown: Vec<_> = rows(GUARANTEES).into_iter().chain(rows(SESSION_GUARANTEES)).collect();
-    known.sort();
-    shown.sort();
+    for rows in [&mut known, &mut shown] {
+        rows.sort();
+        // Several stores share a row.
+        rows.dedup();
+    }
     assert_eq!(shown, known);
 }

@@ -61,10 +61,7 @@ const GUARANTEES: &[Guarantee] = &[
         "no lock is granted until the nodes vote again",
     ),
     Guarantee::new("the holder dies", "the lock is free after at most one ttl"),
-    Guarantee::new(
-        "the holder is paused (GC, SIGSTOP, suspend)",
-        "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
-    ),
+    Guarantee::PAUSED,
     Guarantee::new(
         "the network drops, delays or cuts",
         "a vote without an answer is never a grant, and is cleaned up; without a majority a lock is reported lost before its lease ends",

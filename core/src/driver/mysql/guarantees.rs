@@ -12,28 +12,24 @@ const RELAXED_RESTART: Guarantee = Guarantee::new(
     "a server that writes its log later crashes, or its machine",
     "the changes of the last second may be missing: two clients may believe they hold the lock until the first one's next renewal; tokens still rise, as far as the clock does not step back; a client that connects warns of it",
 );
-pub(super) const DURABLE: &[Guarantee] = &[
-    table::HOLDER,
-    table::WAITERS,
-    table::PAUSED,
-    table::NETWORK,
-    RESTART,
-    table::FAILOVER,
-    table::FORWARD,
-    table::BACK,
-    table::DELETED,
-];
-pub(super) const RELAXED: &[Guarantee] = &[
-    table::HOLDER,
-    table::WAITERS,
-    table::PAUSED,
-    table::NETWORK,
-    RELAXED_RESTART,
-    table::FAILOVER,
-    table::FORWARD,
-    table::BACK,
-    table::DELETED,
-];
+/// The rows of a table on a server that restarts like this.
+macro_rules! table {
+    ($restart:ident) => {
+        &[
+            table::HOLDER,
+            table::WAITERS,
+            Guarantee::PAUSED,
+            table::NETWORK,
+            $restart,
+            table::FAILOVER,
+            table::FORWARD,
+            table::BACK,
+            table::DELETED,
+        ]
+    };
+}
+pub(super) const DURABLE: &[Guarantee] = table!(RESTART);
+pub(super) const RELAXED: &[Guarantee] = table!(RELAXED_RESTART);
 
 const TTL: Guarantee = Guarantee::new(
     "the ttl is no whole number of seconds",
@@ -72,36 +68,14 @@ const ROW_LONG: Guarantee = Guarantee::new(
     "its transaction stays open: a change of its table's definition waits for it, and so does who changes the row",
 );
 
-pub(super) const NAMED: &[Guarantee] = &[
-    session::HOLDER,
-    session::WAITERS,
-    session::PAUSED,
-    session::NETWORK,
-    session::RESTORE,
-    session::LOADED,
-    TTL,
-    TOLD,
-    SESSION_RESTART,
-    FAILOVER,
-    CLOCK,
-    PROXY,
-    CLUSTER,
-];
-pub(super) const ROWS: &[Guarantee] = &[
-    session::HOLDER,
-    session::WAITERS,
-    session::PAUSED,
-    session::NETWORK,
-    session::RESTORE,
-    session::LOADED,
-    TTL,
-    TOLD,
-    SESSION_RESTART,
-    FAILOVER,
-    CLOCK,
-    PROXY,
-    CLUSTER,
-    session::LONG_WAIT,
-    ROW_DEAD,
-    ROW_LONG,
-];
+/// The rows of a session, and more.
+macro_rules! session {
+    ($($more:expr),*) => {
+        &[
+            session::HOLDER, session::WAITERS, session::PAUSED, session::NETWORK, session::RESTORE, session::LOADED, TTL, TOLD,
+            SESSION_RESTART, FAILOVER, CLOCK, PROXY, CLUSTER, $($more),*
+        ]
+    };
+}
+pub(super) const NAMED: &[Guarantee] = session!();
+pub(super) const ROWS: &[Guarantee] = session!(session::LONG_WAIT, ROW_DEAD, ROW_LONG);

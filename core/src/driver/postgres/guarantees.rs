@@ -17,30 +17,25 @@ const POOLER: Guarantee = Guarantee::new(
     "it has to keep sessions: one that hands each transaction to another session is found and refused when the client connects",
 );
 
-pub(super) const DURABLE: &[Guarantee] = &[
-    table::HOLDER,
-    table::WAITERS,
-    table::PAUSED,
-    table::NETWORK,
-    RESTART,
-    table::FAILOVER,
-    table::FORWARD,
-    table::BACK,
-    table::DELETED,
-    POOLER,
-];
-pub(super) const RELAXED: &[Guarantee] = &[
-    table::HOLDER,
-    table::WAITERS,
-    table::PAUSED,
-    table::NETWORK,
-    RELAXED_RESTART,
-    table::FAILOVER,
-    table::FORWARD,
-    table::BACK,
-    table::DELETED,
-    POOLER,
-];
+/// The rows of a table on a server that restarts like this.
+macro_rules! table {
+    ($restart:ident) => {
+        &[
+            table::HOLDER,
+            table::WAITERS,
+            Guarantee::PAUSED,
+            table::NETWORK,
+            $restart,
+            table::FAILOVER,
+            table::FORWARD,
+            table::BACK,
+            table::DELETED,
+            POOLER,
+        ]
+    };
+}
+pub(super) const DURABLE: &[Guarantee] = table!(RESTART);
+pub(super) const RELAXED: &[Guarantee] = table!(RELAXED_RESTART);
 
 const SESSION_RESTART: Guarantee = Guarantee::new(
     "the server restarts, crashes or fails over",
@@ -64,29 +59,14 @@ const ROW_LONG: Guarantee = Guarantee::new(
     "its transaction stays open: VACUUM keeps rows that were deleted since, in all tables of the database, and `CREATE INDEX CONCURRENTLY` waits for its end, also if the holder runs it",
 );
 
-pub(super) const ADVISORY: &[Guarantee] = &[
-    session::HOLDER,
-    session::WAITERS,
-    session::PAUSED,
-    session::NETWORK,
-    SESSION_RESTART,
-    CLOCK,
-    session::RESTORE,
-    session::LOADED,
-    SESSION_POOLER,
-    session::LONG_WAIT,
-];
-pub(super) const ROWS: &[Guarantee] = &[
-    session::HOLDER,
-    session::WAITERS,
-    session::PAUSED,
-    session::NETWORK,
-    SESSION_RESTART,
-    CLOCK,
-    session::RESTORE,
-    session::LOADED,
-    SESSION_POOLER,
-    session::LONG_WAIT,
-    ROW_ORDER,
-    ROW_LONG,
-];
+/// The rows of a session, and more.
+macro_rules! session {
+    ($($more:ident),*) => {
+        &[
+            session::HOLDER, session::WAITERS, session::PAUSED, session::NETWORK, SESSION_RESTART, CLOCK, session::RESTORE,
+            session::LOADED, SESSION_POOLER, session::LONG_WAIT, $($more),*
+        ]
+    };
+}
+pub(super) const ADVISORY: &[Guarantee] = session!();
+pub(super) const ROWS: &[Guarantee] = session!(ROW_ORDER, ROW_LONG);

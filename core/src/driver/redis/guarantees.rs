@@ -12,10 +12,6 @@ const WAITERS_DIE: Guarantee = Guarantee::new(
     "waiters die too",
     "their places in the queue end 5 s after they die; if a dead waiter is granted the lock before that, the next one waits for its lease to end, 5 s at most",
 );
-const PAUSED: Guarantee = Guarantee::new(
-    "the holder is paused (GC, SIGSTOP, suspend)",
-    "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
-);
 const NETWORK: Guarantee = Guarantee::new(
     "the network drops, delays or cuts",
     "a request without an answer is never a grant, and is cleaned up; a lock that cannot be renewed is reported lost before its lease ends",
@@ -81,7 +77,7 @@ const SHORTENED: Guarantee = Guarantee::new(
 macro_rules! rows {
     ($failover:ident $(, $slot:ident)?) => {
         &[
-            HOLDER_DIES, WAITERS_DIE, PAUSED, NETWORK, RESTART, AMNESIA, $failover, CUT_OFF, $($slot,)? FORWARD, STEPS_BACK,
+            HOLDER_DIES, WAITERS_DIE, Guarantee::PAUSED, NETWORK, RESTART, AMNESIA, $failover, CUT_OFF, $($slot,)? FORWARD, STEPS_BACK,
             CORRECTED, BACKWARD, FIXED, VALUES, JOBS, SHORTENED,
         ]
     };

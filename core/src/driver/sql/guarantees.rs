@@ -10,10 +10,6 @@ pub(in crate::driver) const WAITERS: Guarantee = Guarantee::new(
     "waiters die too",
     "their places in the queue end 5 s after they die; if a dead waiter is granted the lock before that, the next one waits for its lease to end, 5 s at most",
 );
-pub(in crate::driver) const PAUSED: Guarantee = Guarantee::new(
-    "the holder is paused (GC, SIGSTOP, suspend)",
-    "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
-);
 pub(in crate::driver) const NETWORK: Guarantee = Guarantee::new(
     "the network drops, delays or cuts; the server ends a connection",
     "a request without an answer is never a grant, and is cleaned up; a transaction whose commit was not answered is never sent again",

@@ -1,5 +1,6 @@
 //! The guarantees of a lock in a SQLite file, in words.
 
+use crate::driver::memory;
 use crate::port::Guarantee;
 
 pub(super) const GUARANTEES: &[Guarantee] = &[
@@ -43,14 +44,8 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "two users share the file",
         "works if both may write the file and its directory; the users do not wake each other's waiters, which ask again after at most a second",
     ),
-    Guarantee::new(
-        "the machine's clock jumps forward",
-        "leases may end early; two clients may believe they hold the lock until the next renewal; the fence covers it",
-    ),
-    Guarantee::new(
-        "the machine's clock steps back",
-        "no guard counts on a longer lease than it asked for; the lock of a holder that died is free one lease after the next client asks for it",
-    ),
+    memory::FORWARD,
+    memory::BACK,
     Guarantee::new(
         "the file lies on a network file system",
         "on Linux connect refuses it, where the system says so (NFS, SMB, Ceph and the like; not FUSE): SQLite's shared memory does not cross machines",
@@ -59,8 +54,5 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "the data is lost or an older copy is restored: jobs and versions",
         "a job may run once more for its last scheduled instant; tokens and versions still rise, as far as the clock does not step back",
     ),
-    Guarantee::new(
-        "the machine's clock was ahead and is corrected: jobs",
-        "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, but not beside a run in progress, which has the job's lock; a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
-    ),
+    memory::JOBS_AHEAD,
 ];
