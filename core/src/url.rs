@@ -3,15 +3,13 @@
 mod nodes;
 mod parts;
 mod pasted;
-#[cfg(all(feature = "tokio", feature = "redis"))]
-mod standby;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use self::parts::{Parts, parts, split_hosts};
 use self::pasted::{Pasted, pasted};
-use crate::driver::memory::Memory;
+use crate::driver;
 #[cfg(feature = "redis")]
 use crate::error::Code;
 use crate::error::{Error, Result};
@@ -167,7 +165,7 @@ impl StoreUrl {
         &self,
         options: &Options,
         runtime: RuntimeHandle,
-    ) -> Result<crate::driver::redis::RedisGate> {
+    ) -> Result<driver::redis::RedisGate> {
         if !self.nodes.is_empty() {
             let message = "a gate stands on the one server that has the resource, not on a quorum; give that server's URL";
             return Err(Error::new(Code::Unsupported, message));
@@ -176,7 +174,7 @@ impl StoreUrl {
         match self.url.scheme() {
             scheme if is_redis(scheme) => {
                 let (url, others) = (&self.url, &self.others);
-                crate::driver::redis::RedisGate::connect(url, others, options, runtime).await
+                driver::redis::RedisGate::connect(url, others, options, runtime).await
             }
             _ => Err(Error::invalid(
                 "url",
@@ -192,7 +190,7 @@ impl StoreUrl {
         self.check_names(options)?;
         #[cfg(feature = "redis")]
         for node in &self.nodes {
-            crate::driver::redis::RedisStore::check(node, &[])?;
+            driver::redis::RedisStore::check(node, &[])?;
         }
         if !self.nodes.is_empty() {
             return if cfg!(feature = "redis") { Ok(()) } else { Err(Error::not_built("redis")) };
@@ -206,29 +204,25 @@ impl StoreUrl {
             }
             "sqlite" => Ok(()),
             #[cfg(feature = "redis")]
-            scheme if is_redis(scheme) => {
-                crate::driver::redis::RedisStore::check(&self.url, &self.others)
-            }
+            scheme if is_redis(scheme) => driver::redis::RedisStore::check(&self.url, &self.others),
             scheme if is_redis(scheme) => Err(Error::not_built("redis")),
             #[cfg(feature = "etcd")]
-            "etcd" | "etcds" => crate::driver::etcd::EtcdStore::check(&self.url, &self.others),
+            "etcd" | "etcds" => driver::etcd::EtcdStore::check(&self.url, &self.others),
             #[cfg(not(feature = "etcd"))]
             "etcd" | "etcds" => Err(Error::not_built("etcd")),
             #[cfg(feature = "zookeeper")]
             "zookeeper" | "zookeepers" => {
-                crate::driver::zookeeper::ZookeeperStore::check(&self.url, &self.others)
+                driver::zookeeper::ZookeeperStore::check(&self.url, &self.others)
             }
             #[cfg(not(feature = "zookeeper"))]
             "zookeeper" | "zookeepers" => Err(Error::not_built("zookeeper")),
             #[cfg(feature = "mysql")]
-            scheme if is_mysql(scheme) => {
-                crate::driver::mysql::MysqlStore::check(&self.url, &self.others)
-            }
+            scheme if is_mysql(scheme) => driver::mysql::MysqlStore::check(&self.url, &self.others),
             #[cfg(not(feature = "mysql"))]
             scheme if is_mysql(scheme) => Err(Error::not_built("mysql")),
             #[cfg(feature = "postgres")]
             scheme if is_postgres(scheme) => {
-                crate::driver::postgres::PostgresStore::check(&self.url, &self.others)
+                driver::postgres::PostgresStore::check(&self.url, &self.others)
             }
             #[cfg(not(feature = "postgres"))]
             scheme if is_postgres(scheme) => Err(Error::not_built("postgres")),
@@ -280,93 +274,63 @@ impl StoreUrl {
         if !self.nodes.is_empty() {
             return nodes::open(&self.nodes, options, runtime).await;
         }
-        match self.url.scheme() {
+        #[allow(unused_variables)] // The features decide which of them a store needs.
+        let (url, others, again) = (&self.url, &self.others, runtime.clone());
+        match url.scheme() {
             "memory" => {
-                let memory = Memory::named(self.url.path(), runtime.process());
+                let memory = driver::memory::Memory::named(url.path(), runtime.process());
                 Ok(LeaseHandle::new(memory.store(runtime)))
             }
             #[cfg(feature = "sqlite")]
             "sqlite" => {
-                let path = percent_decode_str(self.url.path()).decode_utf8_lossy().into_owned();
-                let store =
-                    crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime)
-                        .await?;
-                Ok(LeaseHandle::new(store))
+                let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
+                let store = driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime);
+                Ok(LeaseHandle::new(store.await?))
             }
             #[cfg(feature = "etcd")]
             "etcd" | "etcds" => {
-                let (url, others, again) = (&self.url, &self.others, runtime.clone());
-                let store = crate::driver::etcd::EtcdStore::connect(url, others, options, again);
-                let queue = crate::Queue::new(store.await?, runtime, options.ttl);
-                Ok(LeaseHandle::new(queue))
+                let store = driver::etcd::EtcdStore::connect(url, others, options, again).await?;
+                Ok(LeaseHandle::new(crate::Queue::new(store, runtime, options.ttl)))
             }
             #[cfg(feature = "zookeeper")]
             "zookeeper" | "zookeepers" => {
-                let (url, others, again) = (&self.url, &self.others, runtime.clone());
-                let store =
-                    crate::driver::zookeeper::ZookeeperStore::new(url, others, options, again);
-                Ok(LeaseHandle::new(crate::Queue::new(store?, runtime, options.ttl)))
+                let store = driver::zookeeper::ZookeeperStore::new(url, others, options, again)?;
+                Ok(LeaseHandle::new(crate::Queue::new(store, runtime, options.ttl)))
             }
             #[cfg(feature = "postgres")]
             "postgres" | "postgresql" => {
-                let (url, others) = (&self.url, &self.others);
-                let store =
-                    crate::driver::postgres::PostgresStore::connect(url, others, options, runtime);
+                let store = driver::postgres::PostgresStore::connect(url, others, options, runtime);
                 Ok(LeaseHandle::new(store.await?))
             }
             #[cfg(feature = "postgres")]
             "postgres+advisory" => {
-                let again = runtime.clone();
-                let store = crate::driver::postgres::AdvisoryStore::new(
-                    &self.url,
-                    &self.others,
-                    options,
-                    again,
-                );
+                let store = driver::postgres::AdvisoryStore::new(url, others, options, again);
                 sessions(store?, options, runtime).await
             }
             #[cfg(feature = "postgres")]
             "postgres+row" => {
-                let again = runtime.clone();
-                let store =
-                    crate::driver::postgres::RowStore::new(&self.url, &self.others, options, again);
+                let store = driver::postgres::RowStore::new(url, others, options, again);
                 sessions(store?, options, runtime).await
             }
             #[cfg(feature = "mysql")]
             "mariadb" | "mysql" => {
-                let (url, others) = (&self.url, &self.others);
-                let store =
-                    crate::driver::mysql::MysqlStore::connect(url, others, options, runtime);
+                let store = driver::mysql::MysqlStore::connect(url, others, options, runtime);
                 Ok(LeaseHandle::new(store.await?))
             }
             #[cfg(feature = "mysql")]
             "mysql+getlock" => {
-                let again = runtime.clone();
-                let store = crate::driver::mysql::GetLockStore::new(
-                    &self.url,
-                    &self.others,
-                    options,
-                    again,
-                );
+                let store = driver::mysql::GetLockStore::new(url, others, options, again);
                 sessions(store?, options, runtime).await
             }
             #[cfg(feature = "mysql")]
             "mysql+row" => {
-                let again = runtime.clone();
-                let store =
-                    crate::driver::mysql::RowStore::new(&self.url, &self.others, options, again);
+                let store = driver::mysql::RowStore::new(url, others, options, again);
                 sessions(store?, options, runtime).await
             }
             #[cfg(feature = "redis")]
             _ => {
-                let store = crate::driver::redis::RedisStore::connect_all(
-                    &self.url,
-                    &self.others,
-                    options,
-                    runtime,
-                )
-                .await?;
-                Ok(LeaseHandle::new(store))
+                let store = driver::redis::RedisStore::connect_all(url, others, options, runtime);
+                Ok(LeaseHandle::new(store.await?))
             }
             #[cfg(not(feature = "redis"))]
             _ => Err(Error::internal("a store that is not built was not refused")),

@@ -83,7 +83,6 @@ pub(super) use self::redis::open;
 #[cfg(feature = "redis")]
 mod redis {
     use std::collections::BTreeMap;
-    use std::sync::Arc;
     use std::time::Duration;
 
     use futures_util::future::{Either, select};
@@ -95,8 +94,6 @@ mod redis {
     use crate::error::Result;
     use crate::options::Options;
     use crate::port::{LeaseHandle, RuntimeHandle};
-    use crate::runtime::sync::Mutex;
-    use crate::url::standby::Standby;
 
     use super::{name, same_server};
 
@@ -112,29 +109,12 @@ mod redis {
     ) -> Result<LeaseHandle> {
         let mut nodes = Vec::with_capacity(urls.len());
         let mut first = FuturesUnordered::new();
-        let runs: Arc<Mutex<BTreeMap<String, String>>> = Arc::default();
         for url in urls {
-            let (url, options) = (Arc::new(url.clone()), Arc::new(options.clone()));
-            let (again, runs) = (runtime.clone(), Arc::clone(&runs));
-            let connect = move || {
-                let (url, options, runtime) = (url.clone(), options.clone(), again.clone());
-                let runs = Arc::clone(&runs);
-                let store = async move {
-                    let store = RedisStore::connect(&url, &options, runtime).await?;
-                    let (run, node) = (store.run_id().await?, name(&url));
-                    let other = runs.lock().entry(run).or_insert_with(|| node.clone()).clone();
-                    if other == node {
-                        Ok(LeaseHandle::new(store))
-                    } else {
-                        Err(same_server(&node, &other))
-                    }
-                };
-                Box::pin(store) as _
-            };
-            let (node, told) = Standby::start(Box::new(connect), &runtime);
-            nodes.push(LeaseHandle::new(node));
-            first.push(told);
+            let (store, run_id) = RedisStore::of_quorum(url, options, runtime.clone())?;
+            nodes.push(LeaseHandle::new(store));
+            first.push(async move { (name(url), run_id.await) });
         }
+        let mut runs: BTreeMap<String, String> = BTreeMap::new();
         let (mut there, mut failure, majority) = (0, None, urls.len() / 2 + 1);
         let mut over = None;
         loop {
@@ -149,20 +129,21 @@ mod redis {
                 },
             };
             match next {
-                Some(Ok(Ok(()))) => there += 1,
-                Some(Ok(Err(error))) if !error.retryable() => failure = Some((true, error)),
-                Some(Ok(Err(error))) => failure = failure.or(Some((false, error))),
-                Some(Err(_)) => {}
+                Some((node, Ok(run))) => {
+                    there += 1;
+                    let other = runs.entry(run).or_insert_with(|| node.clone());
+                    if *other != node {
+                        failure = Some((true, same_server(&node, other)));
+                    }
+                }
+                Some((_, Err(error))) if !error.retryable() => failure = Some((true, error)),
+                Some((_, Err(error))) => failure = failure.or(Some((false, error))),
                 None => break,
             }
         }
         match failure {
-            Some((lasting, error)) if lasting || there < majority => {
-                for node in &nodes {
-                    node.close().await;
-                }
-                Err(error)
-            }
+            // With the nodes their connections go.
+            Some((lasting, error)) if lasting || there < majority => Err(error),
             _ => {
                 let quorum = Quorum::new(nodes, runtime, options.max_ttl, options.timeout)?;
                 Ok(LeaseHandle::new(quorum))

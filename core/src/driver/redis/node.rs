@@ -43,6 +43,13 @@ impl Node {
         Self { link, data_age: DataAge::default(), clock: Clock::default() }
     }
 
+    /// The same for one that votes, from its first connection on.
+    pub(super) fn of_quorum(link: Arc<Link>) -> Self {
+        let node = Self::new(link);
+        node.data_age.gone();
+        node
+    }
+
     /// Has this client's scripts read the time from a key, and sets that.
     #[cfg(feature = "test-hooks")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {

@@ -14,7 +14,7 @@ use super::keys::DIALECTS;
 use super::node::Node;
 use super::steps::Request;
 use super::{fault, guarantees};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, LeaseStore, LockKey,
@@ -56,8 +56,7 @@ impl RedisStore {
         runtime: RuntimeHandle,
     ) -> Result<Self> {
         let address = Address::parse(url, others, options)?;
-        // Where this client listens: as unguessable as an owner id, and as short-lived.
-        let channel = format!("fencelock:c:{}", OwnerId::draw(&*runtime));
+        let channel = channel(&runtime);
         let servers = if let Topology::Cluster(_) = address.topology {
             Servers::Cluster(Cluster::connect(address, options, channel, runtime).await?)
         } else {
@@ -72,12 +71,19 @@ impl RedisStore {
         Address::read(url, others).map(drop)
     }
 
-    /// The run of the server, no two of which have the same. Before it votes it has to know that, and since when.
-    pub(crate) async fn run_id(&self) -> Result<String> {
-        match &self.servers {
-            Servers::One(node) => node.run_id().await,
-            Servers::Cluster(_) => Err(Error::internal("a node of a quorum is one server")),
-        }
+    /// A node of a quorum, which is connected to when that can be, and the run of its server, no two of which have the same. Before it
+    /// votes it has to know that, and since when.
+    pub(crate) fn of_quorum(
+        url: &Url,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<(Self, impl Future<Output = Result<String>> + Send + use<>)> {
+        let (address, channel) = (Address::parse(url, &[], options)?, channel(&runtime));
+        let link = Link::begin(address, options, channel, runtime, None);
+        let node = Arc::new(Node::of_quorum(link));
+        let met = Arc::clone(&node);
+        let store = Self { servers: Servers::One(node), acks: options.acks };
+        Ok((store, async move { met.run_id().await }))
     }
 
     /// The key that says who holds a mutex, for people who look with their own tools.
@@ -96,7 +102,9 @@ impl RedisStore {
     pub async fn stop_clock(&self, now: u64) -> Result<()> {
         match &self.servers {
             Servers::One(node) => node.stop_clock(now).await,
-            Servers::Cluster(_) => Err(Error::internal("the clocks of a cluster go on")),
+            Servers::Cluster(_) => {
+                Err(crate::error::Error::internal("the clocks of a cluster go on"))
+            }
         }
     }
 
@@ -113,6 +121,11 @@ impl RedisStore {
             Servers::Cluster(cluster) => cluster.close(),
         }
     }
+}
+
+/// Where a client listens: as unguessable as an owner id, and as short-lived.
+fn channel(runtime: &RuntimeHandle) -> String {
+    format!("fencelock:c:{}", OwnerId::draw(&**runtime))
 }
 
 impl LeaseStore for RedisStore {

@@ -79,9 +79,17 @@ impl Link {
         }
         let tasks = Arc::new(Mutex::new(tasks));
         let (cancelled, sent) = (Arc::default(), Arc::new(Sent::loaded()));
-        let live =
-            Live { connection, cancelled, sent, ack_connection, place, protocol, broken, tasks };
-        let live = Arc::new(live);
+        let live = Arc::new(Live {
+            connection,
+            cancelled,
+            sent,
+            ack_connection,
+            place,
+            protocol,
+            broken,
+            subscribed: Arc::default(),
+            tasks,
+        });
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;
         }
@@ -134,6 +142,9 @@ impl Link {
 
     /// Has the server tell this client its notices: on the connection itself, or where the server cannot, on another.
     pub(super) async fn subscribe(self: &Arc<Self>, live: &Live) -> Result<()> {
+        if live.subscribed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
         if live.protocol == ProtocolVersion::RESP3 {
             let subscribed = live.connection.clone().subscribe(&self.channel).await;
             return subscribed.map_err(|error| fault::unreachable(&self.address, &error));

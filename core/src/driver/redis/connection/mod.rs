@@ -21,7 +21,7 @@ use super::address::{Address, Host, Topology};
 use super::fault;
 use super::replies::notice;
 use super::scripts::Sent;
-use crate::driver::within::within;
+use crate::driver::within::{on_task, within};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
@@ -80,6 +80,7 @@ pub(super) struct Live {
     place: Host,
     protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
+    subscribed: Arc<AtomicBool>,
     /// The tasks that serve the connection and end with it.
     tasks: Arc<Mutex<Vec<AbortOnDrop>>>,
 }
@@ -107,13 +108,8 @@ impl Link {
     ) -> Result<Arc<Self>> {
         let link = Self::down(address, options, channel, runtime, None);
         // On a task of its own, because the crate spawns its driver where it is called.
-        let (sender, receiver) = futures_channel::oneshot::channel();
         let task = Arc::clone(&link);
-        link.runtime.spawn(Box::pin(async move {
-            // Nobody left to hear it is fine: the connection is then dropped.
-            let _ = sender.send(task.attempt().await);
-        }));
-        let live = receiver.await.map_err(|_| Error::internal("the runtime dropped a task"))??;
+        let live = on_task(&link.runtime, async move { task.attempt().await }).await??;
         *link.state.lock() = LinkState::Up(live);
         Ok(link)
     }
@@ -165,8 +161,18 @@ impl Link {
 
     /// Delivers notices from now on.
     pub(super) async fn listen(self: &Arc<Self>, sink: NoticeSink) -> Result<()> {
-        let live = self.live().await?;
         self.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
+        if !self.is_up() {
+            // Whoever connects subscribes, but for an attempt that is under way already.
+            let link = Arc::clone(self);
+            self.runtime.spawn(Box::pin(async move {
+                if let Ok(live) = link.live().await {
+                    let _ = link.subscribe(&live).await;
+                }
+            }));
+            return Ok(());
+        }
+        let live = self.live().await?;
         let late = || Err(fault::unanswered(&self.address, "the subscription timed out"));
         within(&self.runtime, self.timeout, self.subscribe(&live)).await.unwrap_or_else(late)
     }
