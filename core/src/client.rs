@@ -13,10 +13,10 @@ use crate::fence::Token;
 use crate::guard::{Guard, Pending};
 use crate::identity::Identity;
 use crate::job::{Job, Schedule};
-use crate::lock::Lock;
+use crate::lock::{Lock, layout_of};
 use crate::options::{Dialect, OptionScope, OptionValue, Options, Times, check_key, check_name};
 use crate::port::{
-    Capabilities, HolderView, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
+    Capabilities, HolderView, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
 };
 use crate::scope::Scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
@@ -152,15 +152,12 @@ impl Client {
         if !prefix.is_empty() {
             check_name(prefix)?;
         }
-        let (before, layout) = match &self.options.dialect {
-            Dialect::Auto => ("", Layout::Own),
-            Dialect::Plain { prefix } => (prefix.as_str(), Layout::Plain),
-            Dialect::Redisson => ("", Layout::Redisson),
-            Dialect::Kazoo => ("", Layout::Kazoo),
-            Dialect::Shedlock => ("", Layout::Shedlock),
-            Dialect::Spring => ("", Layout::Spring),
+        let (dialect, prefix_of_all) = (&self.options.dialect, &self.options.prefix);
+        let before = match dialect {
+            Dialect::Plain { prefix } => &*format!("{prefix}{prefix_of_all}"),
+            _ => &**prefix_of_all,
         };
-        let before = &*format!("{before}{}", self.options.prefix);
+        let layout = layout_of(dialect);
         self.engine.check_open()?;
         let keys = self.engine.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);

@@ -58,10 +58,7 @@ pub struct Job {
 impl Job {
     pub(crate) fn new(client: Client, name: &str, schedule: Schedule) -> Self {
         let options = client.options().clone();
-        let (full, mistake) = match full_name(&options.prefix, name) {
-            Ok(full) => (full, None),
-            Err(mistake) => (name.into(), Some(mistake)),
-        };
+        let (full, mistake) = full_name(&options.prefix, name);
         let (key, name) = (CellKey::new(Family::Job, full), name.into());
         Self { client, name, key, schedule, at: None, options, mistake }
     }

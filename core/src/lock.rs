@@ -35,11 +35,7 @@ pub struct Lock {
 impl Lock {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let options = client.options().clone();
-        let full = full_name(&options.prefix, name);
-        let (full, mistake) = match full {
-            Ok(full) => (full, None),
-            Err(mistake) => (name.into(), Some(mistake)),
-        };
+        let (full, mistake) = full_name(&options.prefix, name);
         Self {
             client,
             name: name.into(),
@@ -357,10 +353,7 @@ impl Lock {
                         check_key(key.as_str())?;
                         key
                     }
-                    Dialect::Kazoo => LockKey::laid_out(Layout::Kazoo, self.full.clone()),
-                    Dialect::Shedlock => LockKey::laid_out(Layout::Shedlock, self.full.clone()),
-                    Dialect::Spring => LockKey::laid_out(Layout::Spring, self.full.clone()),
-                    _ => LockKey::laid_out(Layout::Redisson, self.full.clone()),
+                    _ => LockKey::laid_out(layout_of(dialect), self.full.clone()),
                 })
             }
         }
@@ -380,6 +373,18 @@ impl Lock {
             info: self.client.info(&options.info),
             adopts: false,
         }
+    }
+}
+
+/// How the core names the layout of a dialect.
+pub(crate) fn layout_of(dialect: &Dialect) -> Layout {
+    match dialect {
+        Dialect::Auto => Layout::Own,
+        Dialect::Plain { .. } => Layout::Plain,
+        Dialect::Redisson => Layout::Redisson,
+        Dialect::Kazoo => Layout::Kazoo,
+        Dialect::Shedlock => Layout::Shedlock,
+        Dialect::Spring => Layout::Spring,
     }
 }
 

@@ -66,10 +66,7 @@ pub enum Swapped<T> {
 impl Versioned {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let options = client.options().clone();
-        let (full, mistake) = match full_name(&options.prefix, name) {
-            Ok(full) => (full, None),
-            Err(mistake) => (name.into(), Some(mistake)),
-        };
+        let (full, mistake) = full_name(&options.prefix, name);
         let key = CellKey::new(Family::Version, full);
         Self { client, name: name.into(), key, options, mistake }
     }

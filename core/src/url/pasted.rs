@@ -6,7 +6,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use super::parts::{Parts, parts};
 use crate::error::{Error, Result};
 
-/// See the module.
+/// The URL in fencelock's words.
 pub(super) struct Pasted {
     pub(super) text: String,
     /// Parameters that change nothing here.
@@ -50,6 +50,14 @@ const DRIVERS: &[&str] = &[
     "pysqlite",
 ];
 
+/// Parameters by their lower-case letters and digits.
+#[derive(Clone, Copy)]
+struct Words {
+    means: &'static [(&'static str, Means)],
+    /// Those that mean nothing here.
+    nothing: &'static str,
+}
+
 /// A parameter's meaning.
 #[derive(Clone, Copy)]
 enum Means {
@@ -74,14 +82,12 @@ enum Means {
     Database,
     /// The name that sentinels give the master.
     Master,
-    /// Nothing here.
-    Nothing,
     Refused(&'static str),
 }
 
 use Means::{
-    Database, Encrypted, Encryption, Host, Master, Nothing, Option as Opt, Password, Port, Proof,
-    Refused, Seconds, Server, Start, User,
+    Database, Encrypted, Encryption, Host, Master, Option as Opt, Password, Port, Proof, Refused,
+    Seconds, Server, Start, User,
 };
 
 const BY_SCHEME: &str = "Redis over TLS is `rediss://`; write that, and leave this parameter out";
@@ -90,111 +96,71 @@ const NO_KEY_PASSWORD: &str =
 const NOT_BY_SERVICE: &str =
     "a service file is not read; write host, user and database into the URL";
 
-/// Parameters in the URLs of databases, by their lower-case letters and digits.
-const OF_DATABASES: &[(&str, Means)] = &[
-    ("allowpublickeyretrieval", Nothing),
-    ("applicationname", Nothing),
-    ("autocommit", Nothing),
-    ("autoreconnect", Nothing),
-    ("channelbinding", Nothing),
-    ("characterencoding", Nothing),
-    ("charset", Nothing),
-    ("clientencoding", Nothing),
-    ("collation", Nothing),
-    ("connectionlimit", Nothing),
-    ("connecttimeout", Seconds("connect_timeout")),
-    ("currentschema", Opt("schema")),
-    ("database", Database),
-    ("dbname", Database),
-    ("encoding", Nothing),
-    ("fallbackapplicationname", Nothing),
-    ("gssencmode", Nothing),
-    ("host", Host),
-    ("keepalives", Nothing),
-    ("keepalivescount", Nothing),
-    ("keepalivesidle", Nothing),
-    ("keepalivesinterval", Nothing),
-    ("loadbalancehosts", Nothing),
-    ("loc", Nothing),
-    ("multistatements", Nothing),
-    ("options", Start),
-    ("parsetime", Nothing),
-    ("password", Password),
-    ("pgbouncer", Nothing),
-    ("pool", Nothing),
-    ("poolsize", Nothing),
-    ("pooltimeout", Nothing),
-    ("port", Port),
-    ("preparedstatements", Nothing),
-    ("preparethreshold", Nothing),
-    ("reapingfrequency", Nothing),
-    ("reconnect", Nothing),
-    ("searchpath", Opt("schema")),
-    ("servertimezone", Nothing),
-    ("serverversion", Nothing),
-    ("service", Refused(NOT_BY_SERVICE)),
-    ("socket", Host),
-    ("sockettimeout", Nothing),
-    ("ssl", Encryption),
-    ("sslaccept", Encryption),
-    ("sslca", Opt("cacert")),
-    ("sslcert", Opt("cert")),
-    ("sslcheckhostname", Proof),
-    ("sslcompression", Nothing),
-    ("sslkey", Opt("key")),
-    ("sslminprotocolversion", Nothing),
-    ("sslmode", Encryption),
-    ("sslnegotiation", Nothing),
-    ("sslpassword", Refused(NO_KEY_PASSWORD)),
-    ("sslrootcert", Opt("cacert")),
-    ("sslsni", Nothing),
-    ("sslverifycert", Proof),
-    ("sslverifyidentity", Proof),
-    ("statementcachesize", Nothing),
-    ("statementtimeout", Nothing),
-    ("supa", Nothing),
-    ("targetsessionattrs", Server),
-    ("tcpusertimeout", Nothing),
-    ("tls", Encryption),
-    ("unixsocket", Host),
-    ("uselibpqcompat", Nothing),
-    ("user", User),
-    ("username", User),
-    ("usessl", Encryption),
-    ("useunicode", Nothing),
-    ("verifyservercertificate", Proof),
-];
+/// Parameters in the URLs of databases.
+const OF_DATABASES: Words = Words {
+    means: &[
+        ("connecttimeout", Seconds("connect_timeout")),
+        ("currentschema", Opt("schema")),
+        ("database", Database),
+        ("dbname", Database),
+        ("host", Host),
+        ("options", Start),
+        ("password", Password),
+        ("port", Port),
+        ("searchpath", Opt("schema")),
+        ("service", Refused(NOT_BY_SERVICE)),
+        ("socket", Host),
+        ("ssl", Encryption),
+        ("sslaccept", Encryption),
+        ("sslca", Opt("cacert")),
+        ("sslcert", Opt("cert")),
+        ("sslcheckhostname", Proof),
+        ("sslkey", Opt("key")),
+        ("sslmode", Encryption),
+        ("sslpassword", Refused(NO_KEY_PASSWORD)),
+        ("sslrootcert", Opt("cacert")),
+        ("sslverifycert", Proof),
+        ("sslverifyidentity", Proof),
+        ("targetsessionattrs", Server),
+        ("tls", Encryption),
+        ("unixsocket", Host),
+        ("user", User),
+        ("username", User),
+        ("usessl", Encryption),
+        ("verifyservercertificate", Proof),
+    ],
+    nothing: "allowpublickeyretrieval applicationname autocommit autoreconnect channelbinding \
+        characterencoding charset clientencoding collation connectionlimit encoding \
+        fallbackapplicationname gssencmode keepalives keepalivescount keepalivesidle \
+        keepalivesinterval loadbalancehosts loc multistatements parsetime pgbouncer pool poolsize \
+        pooltimeout preparedstatements preparethreshold reapingfrequency reconnect servertimezone \
+        serverversion sockettimeout sslcompression sslminprotocolversion sslnegotiation sslsni statementcachesize \
+        statementtimeout supa tcpusertimeout uselibpqcompat useunicode",
+};
 
-/// Parameters in the URLs of Redis, by their lower-case letters and digits.
-const OF_REDIS: &[(&str, Means)] = &[
-    ("clientname", Nothing),
-    ("db", Database),
-    ("decoderesponses", Nothing),
-    ("encoding", Nothing),
-    ("family", Nothing),
-    ("healthcheckinterval", Nothing),
-    ("libname", Nothing),
-    ("maxconnections", Nothing),
-    ("pass", Password),
-    ("password", Password),
-    ("protocol", Nothing),
-    ("retryonerror", Nothing),
-    ("retryontimeout", Nothing),
-    ("sentinelmasterid", Master),
-    ("socketconnecttimeout", Seconds("connect_timeout")),
-    ("socketkeepalive", Nothing),
-    ("sockettimeout", Seconds("timeout")),
-    ("ssl", Encrypted),
-    ("sslcacerts", Opt("cacert")),
-    ("sslcertfile", Opt("cert")),
-    ("sslcertreqs", Proof),
-    ("sslcheckhostname", Proof),
-    ("sslkeyfile", Opt("key")),
-    ("tls", Encrypted),
-    ("user", User),
-    ("username", User),
-    ("virtualhost", Database),
-];
+/// Parameters in the URLs of Redis.
+const OF_REDIS: Words = Words {
+    means: &[
+        ("db", Database),
+        ("pass", Password),
+        ("password", Password),
+        ("sentinelmasterid", Master),
+        ("socketconnecttimeout", Seconds("connect_timeout")),
+        ("sockettimeout", Seconds("timeout")),
+        ("ssl", Encrypted),
+        ("sslcacerts", Opt("cacert")),
+        ("sslcertfile", Opt("cert")),
+        ("sslcertreqs", Proof),
+        ("sslcheckhostname", Proof),
+        ("sslkeyfile", Opt("key")),
+        ("tls", Encrypted),
+        ("user", User),
+        ("username", User),
+        ("virtualhost", Database),
+    ],
+    nothing: "clientname decoderesponses encoding family healthcheckinterval libname maxconnections \
+        protocol retryonerror retryontimeout socketkeepalive",
+};
 
 /// Reads a URL of others in our words. Text that is no such URL is left as it is.
 pub(super) fn pasted(text: &str) -> Result<Pasted> {
@@ -205,13 +171,12 @@ pub(super) fn pasted(text: &str) -> Result<Pasted> {
     let former = former.to_ascii_lowercase();
     let scheme = own_scheme(&former);
     let whole = if scheme == former { plain.to_owned() } else { format!("{scheme}:{rest}") };
-    let table = match scheme.as_str() {
-        scheme if super::is_postgres(scheme) || super::is_mysql(scheme) => OF_DATABASES,
-        "redlock" | "rediss+redlock" => OF_REDIS,
-        scheme if super::is_redis(scheme) => OF_REDIS,
-        _ => &[],
+    let words = match scheme.as_str() {
+        scheme if super::is_postgres(scheme) || super::is_mysql(scheme) => Some(OF_DATABASES),
+        "redlock" | "rediss+redlock" => Some(OF_REDIS),
+        scheme => super::is_redis(scheme).then_some(OF_REDIS),
     };
-    let (Some(Parts { user, hosts, tail, .. }), false) = (parts(&whole), table.is_empty()) else {
+    let (Some(Parts { user, hosts, tail, .. }), Some(words)) = (parts(&whole), words) else {
         return Ok(Pasted { text: whole, ignored: Vec::new() });
     };
     let mut reading = Reading::new(&scheme, user, hosts, tail);
@@ -219,12 +184,15 @@ pub(super) fn pasted(text: &str) -> Result<Pasted> {
     for pair in query.map_or("", |(_, query)| query).split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let letters = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
-        match table.binary_search_by(|(word, _)| (*word).cmp(&letters)) {
-            Ok(at) => reading.take(table[at], name, value)?,
-            Err(_) => reading.query.push(pair.to_owned()),
+        let nothing = words.nothing.split(' ').find(|word| *word == letters);
+        let known = words.means.iter().find(|(word, _)| *word == letters);
+        match (nothing, known) {
+            (Some(word), _) => reading.ignored.push(word),
+            (None, Some(known)) => reading.take(*known, name, value)?,
+            (None, None) => reading.query.push(pair.to_owned()),
         }
     }
-    Ok(reading.end(&scheme))
+    Ok(reading.end())
 }
 
 fn own_scheme(scheme: &str) -> String {
@@ -336,7 +304,7 @@ impl Reading {
                 self.path = format!("/{}{}", part(), self.path);
             }
             Refused(message) => return Err(Error::invalid("url", message)),
-            Encrypted | Proof | Start | Server | Master | Nothing => self.ignored.push(word),
+            Encrypted | Proof | Start | Server | Master => self.ignored.push(word),
         }
         Ok(())
     }
@@ -359,7 +327,7 @@ impl Reading {
         hosts.iter().enumerate().map(with_port).collect::<Vec<_>>().join(",")
     }
 
-    fn end(mut self, scheme: &str) -> Pasted {
+    fn end(mut self) -> Pasted {
         let hosts = self.all_hosts();
         if self.is_socket() {
             let user = (!self.user.is_empty()).then(|| std::mem::take(&mut self.user));
@@ -369,7 +337,7 @@ impl Reading {
                 self.query.extend(part);
             }
         }
-        let Self { user, password, path, query, ignored, .. } = self;
+        let Self { user, password, path, query, ignored, scheme, .. } = self;
         let password = password.map(|password| format!(":{password}")).unwrap_or_default();
         let at = if user.is_empty() && password.is_empty() { "" } else { "@" };
         let mark = if query.is_empty() { "" } else { "?" };
@@ -421,12 +389,6 @@ mod tests {
 
     fn ours(text: &str) -> String {
         pasted(text).map_or_else(|error| format!("refused: {}", error.message()), |url| url.text)
-    }
-
-    #[test]
-    fn the_tables_are_in_order() {
-        assert!(OF_DATABASES.is_sorted_by_key(|(word, _)| *word));
-        assert!(OF_REDIS.is_sorted_by_key(|(word, _)| *word));
     }
 
     #[test]
