@@ -60,37 +60,12 @@ mod tests {
     const P: Mode = Mode::Permit;
 
     #[test]
-    fn a_mutex_waits_for_everybody_and_watches_the_one_before() {
-        assert_eq!(watched(X, 1, &[]), [] as [u64; 0]);
-        assert_eq!(watched(X, 1, &[X, X, X]), [3]);
-    }
-
-    #[test]
-    fn a_reader_waits_for_writers_only() {
-        assert_eq!(watched(R, 1, &[R, R]), [] as [u64; 0]);
-        assert_eq!(watched(R, 1, &[W, R, W, R]), [3]);
-    }
-
-    #[test]
-    fn a_writer_waits_for_everybody() {
-        assert_eq!(watched(W, 1, &[R, R]), [2]);
-        assert_eq!(watched(W, 1, &[W]), [1]);
-    }
-
-    #[test]
     fn a_permit_waits_for_those_beyond_its_limit() {
         assert_eq!(watched(P, 2, &[P]), [] as [u64; 0]);
         assert_eq!(watched(P, 2, &[P, P]), [1, 2]);
         assert_eq!(watched(P, 2, &[P, P, P, P]), [3, 4]);
         assert_eq!(watched(P, 9, &[P, P, P, P]), [] as [u64; 0]);
         assert_eq!(watched(P, u32::MAX, &[P]), [] as [u64; 0]);
-    }
-
-    #[test]
-    fn another_kind_is_waited_for() {
-        assert_eq!(watched(R, 1, &[R, X, R]), [2]);
-        assert_eq!(watched(P, 9, &[P, X, P]), [2]);
-        assert_eq!(watched(R, 1, &[P, R]), [1]);
     }
 
     /// Every entry that holds by this rule, in any queue, may hold beside all others that do.

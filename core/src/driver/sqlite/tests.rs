@@ -1,4 +1,4 @@
-//! Tests of cases that only show from inside: a fork, a full disk, rows and sockets that are left behind.
+//! Tests of cases that only show from inside: a full disk, rows and sockets that are left behind.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -76,23 +76,6 @@ fn take(store: &SqliteStore, name: &str, info: &str) -> Step {
 }
 
 #[tokio::test]
-async fn a_forked_child_is_refused_and_leaves_the_parents_things_alone() {
-    let directory = Directory::new("fork");
-    let parent = directory.store(Duration::ZERO).await;
-    parent.listen(Arc::new(|_| {})).await.unwrap();
-    let mut child = directory.store(Duration::ZERO).await;
-    child.process += 1;
-    let answer = child.step(&[take(&child, "fork", "")]).await.remove(0);
-    assert_eq!(answer.unwrap_err().error.code(), Code::Closed);
-    assert_eq!(child.names("").await.unwrap_err().code(), Code::Closed);
-    assert_eq!(child.listen(Arc::new(|_| {})).await.unwrap_err().code(), Code::Closed);
-    child.close().await;
-    assert!(child.open.lock().is_some());
-    drop(child);
-    assert!(parent.step(&[take(&parent, "fork", "")]).await.remove(0).is_ok());
-}
-
-#[tokio::test]
 async fn a_full_disk_refuses_the_whole_transaction_and_the_next_one_works() {
     let directory = Directory::new("full");
     let store = directory.store(Duration::ZERO).await;
@@ -138,20 +121,6 @@ async fn the_log_begins_anew_although_somebody_writes_without_a_pause() {
         longest = longest.max(pages);
     }
     panic!("the log has {longest} pages and began anew {anew} times");
-}
-
-#[tokio::test]
-async fn names_nobody_uses_any_more_are_swept_out() {
-    let directory = Directory::new("sweep");
-    let store = directory.store(Duration::ZERO).await;
-    let steps: Vec<_> = (0..400).map(|at| take(&store, &format!("old{at}"), "")).collect();
-    assert!(store.step(&steps).await.iter().all(Result::is_ok));
-    assert_eq!(store.names("old").await.unwrap().len(), 400);
-    // All were granted and none was freed: their leases have ended, and ten times as long has passed.
-    let later = directory.store(Duration::from_secs(30)).await;
-    let steps: Vec<_> = (0..400).map(|_| take(&later, "new", "")).collect();
-    later.step(&steps).await;
-    assert_eq!(later.names("").await.unwrap(), [LockKey::new("new")]);
 }
 
 /// As commands are that take a name of their own each: none makes many steps, and none looks at all rows.
