@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-/// See the module.
+/// The process of a client and its machine, as people who inspect see them.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Identity {
     host: String,

@@ -8,7 +8,7 @@ use super::cell::CellRecord;
 use crate::error::{Code, Error, Result};
 use crate::port::{Cell, Mark};
 
-/// See the module. Times are µs since 1970.
+/// A cell as JSON. Times are µs since 1970.
 #[derive(Serialize, Deserialize)]
 struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]

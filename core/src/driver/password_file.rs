@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::runtime::sync::Mutex;
 
-/// See the module. Its text is never shown.
+/// A file with a password, read anew for each connection. Its text is never shown.
 #[derive(Clone)]
 pub(super) struct PasswordFile {
     path: Arc<str>,

@@ -67,7 +67,7 @@ impl Moments {
     }
 }
 
-/// See the module.
+/// The entries of a client by the moment at which each is looked at.
 #[derive(Default)]
 pub(super) struct DueQueue {
     short: Moments,

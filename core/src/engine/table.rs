@@ -31,7 +31,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// A Refresh without an answer is sent again after so many rests: a ticket lives longer.
 const UNANSWERED_RESTS: u32 = 3;
 
-/// See the module.
+/// The locks of one client: its lines, attempts and holds.
 pub(super) struct Table {
     /// The waiters of this client for each lock.
     pub lines: Lines,

@@ -38,6 +38,15 @@ impl Family {
     pub const ALL: [Self; 2] = [Self::Version, Self::Job];
 
     /// The word that stands for it in keys.
+    #[cfg(any(
+        feature = "etcd",
+        feature = "host",
+        feature = "mysql",
+        feature = "postgres",
+        feature = "redis",
+        feature = "sqlite",
+        feature = "zookeeper"
+    ))]
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Version => "version",

@@ -28,7 +28,7 @@ const TURN: u32 = 4;
 const PARTING: Duration = Duration::from_secs(2);
 const PARTING_LOOK: Duration = Duration::from_millis(1);
 
-/// See the module.
+/// A tokio runtime that the calling thread drives, or a background thread between calls.
 #[derive(Debug)]
 pub(crate) struct InlineRuntime {
     shared: Arc<Shared>,

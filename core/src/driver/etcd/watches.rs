@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(900);
 /// The sessions of a client, and where each is told what it watches.
 pub(super) type Sessions = Mutex<BTreeMap<SessionId, QueueSink>>;
 
-/// See the module.
+/// The stream of one client, and what is watched on it.
 pub(super) struct Watches {
     link: Arc<Link>,
     sessions: Arc<Sessions>,

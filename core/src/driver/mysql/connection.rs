@@ -47,7 +47,7 @@ fn setup() -> String {
     )
 }
 
-/// See the module. It ends when this is dropped.
+/// A connection to a server that takes writes. It ends when this is dropped.
 pub struct Connection {
     conn: Conn,
     /// The servers, as they are shown.

@@ -29,7 +29,7 @@ use crate::runtime::sync::Mutex;
 /// How long a connection may be silent before it is asked whether it is still there.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// A connection that carries statements out in the order in which they are asked.
 pub struct Line {
     /// Its number on the server.
     number: i64,

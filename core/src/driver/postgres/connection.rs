@@ -57,7 +57,7 @@ pub(super) enum ServerMessage {
     End,
 }
 
-/// See the module. It ends when this is dropped.
+/// A connection to a server that takes writes. It ends when this is dropped.
 pub struct Connection {
     pub(super) client: Client,
     /// The servers, as they are shown.

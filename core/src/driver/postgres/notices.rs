@@ -24,7 +24,7 @@ const SILENT: Duration = Duration::from_secs(1);
 /// How long a plain case may wait for a row, in ms. It has its connection to itself no longer than this.
 const PLAIN_WAIT: u32 = 50;
 
-/// See the module.
+/// The connection for single statements, if there is one.
 #[derive(Default)]
 pub(super) struct Single {
     pub(super) connection: Option<Arc<Connection>>,

@@ -49,7 +49,7 @@ struct Open {
     _ends: oneshot::Sender<()>,
 }
 
-/// See the module.
+/// A session on the ensemble, with its entries and watches.
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) client: Client,
