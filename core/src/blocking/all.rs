@@ -1,6 +1,5 @@
 //! Several locks as one, for threads.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::runtime::InlineRuntime;
 /// guard.release().check()?;
 /// # Ok::<(), fencelock::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct All {
     pub(super) inner: crate::All,
     pub(super) runtime: Arc<InlineRuntime>,
@@ -62,11 +61,5 @@ impl All {
     /// Waits for all at most this long: `None` if one of them is held by somebody else all the while.
     pub fn try_acquire_within(&self, wait: Duration) -> Result<Option<Guard>> {
         Guard::tried(&self.runtime, self.inner.try_acquire_within(wait))
-    }
-}
-
-impl fmt::Debug for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }

@@ -1,6 +1,5 @@
 //! Elections, for threads.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::runtime::InlineRuntime;
 /// guard.release().check()?;
 /// # Ok::<(), fencelock::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Election {
     pub(super) inner: crate::Election,
     pub(super) runtime: Arc<InlineRuntime>,
@@ -90,11 +89,5 @@ impl Iterator for Observer {
     /// The leader: at once at first, then after each change.
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.runtime.run(self.inner.changed()).and_then(|leader| leader))
-    }
-}
-
-impl fmt::Debug for Election {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }

@@ -25,7 +25,7 @@ use crate::with_error::WithError;
 /// assert_eq!(skipped.reason, fencelock::Reason::Done);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Job {
     pub(super) inner: crate::Job,
     pub(super) runtime: Arc<InlineRuntime>,
@@ -139,12 +139,6 @@ impl std::ops::Deref for Run {
 
     fn deref(&self) -> &Guard {
         &self.guard
-    }
-}
-
-impl fmt::Debug for Job {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }
 

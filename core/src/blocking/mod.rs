@@ -19,7 +19,6 @@ mod job;
 mod scope;
 mod version;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +45,7 @@ pub fn connect(url: &str) -> Result<Client> {
 }
 
 /// A connection to one store, for threads. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Client {
     inner: crate::Client,
     runtime: Arc<InlineRuntime>,
@@ -160,7 +159,7 @@ impl Client {
 }
 
 /// A lock by name, for threads.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Lock {
     inner: crate::Lock,
     runtime: Arc<InlineRuntime>,
@@ -265,6 +264,7 @@ impl Lock {
 }
 
 /// The local proof of a hold, for threads. Dropping it frees the lock in the background.
+#[derive(Debug)]
 #[must_use = "dropping a guard frees its lock"]
 pub struct Guard {
     inner: crate::Guard,
@@ -315,24 +315,6 @@ impl std::ops::Deref for Guard {
 
     fn deref(&self) -> &Claim {
         &self.inner
-    }
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
-    }
-}
-
-impl fmt::Debug for Lock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
-    }
-}
-
-impl fmt::Debug for Guard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Reentrancy, for threads.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::Lock;
@@ -16,7 +15,7 @@ use crate::runtime::InlineRuntime;
 /// assert_eq!(outer.token(), inner.token());
 /// # Ok::<(), fencelock::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Scope {
     pub(super) inner: crate::Scope,
     pub(super) runtime: Arc<InlineRuntime>,
@@ -26,11 +25,5 @@ impl Scope {
     /// A mutex by name that this scope may enter again.
     pub fn lock(&self, name: &str) -> Lock {
         Lock { inner: self.inner.lock(name), runtime: self.runtime.clone() }
-    }
-}
-
-impl fmt::Debug for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }

@@ -1,6 +1,5 @@
 //! Values with versions, for threads.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use serde::de::DeserializeOwned;
 /// assert_eq!(visits.read::<u64>()?.expect("it was written").value, 1);
 /// # Ok::<(), fencelock::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Versioned {
     pub(super) inner: crate::Versioned,
     pub(super) runtime: Arc<InlineRuntime>,
@@ -82,11 +81,5 @@ impl Versioned {
         F: FnMut(Option<T>) -> Option<T>,
     {
         self.runtime.run(self.inner.update(change))?
-    }
-}
-
-impl fmt::Debug for Versioned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }
