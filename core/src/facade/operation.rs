@@ -277,34 +277,17 @@ impl Operation {
 
     /// Whether it completes with a guard, or a run, that was nobody's before; or with null, or why not, instead.
     pub fn grants(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Acquire { .. }
-            | Self::TryAcquire { .. }
-            | Self::AcquireAll { .. }
-            | Self::Adopt { .. }
-            | Self::TryAcquireAll { .. }
-            | Self::StartJob { .. }
-            | Self::Campaign { .. }
-            | Self::TryCampaign { .. } => true,
-            Self::Release { .. }
-            | Self::Transfer { .. }
-            | Self::Extend { .. }
-            | Self::Lost { .. }
-            | Self::Inspect { .. }
-            | Self::IsLocked { .. }
-            | Self::BreakLock { .. }
-            | Self::Gate { .. }
-            | Self::Ping
-            | Self::Names { .. }
-            | Self::Close
-            | Self::ReadVersion { .. }
-            | Self::CompareAndSet { .. }
-            | Self::DeleteVersion { .. }
-            | Self::BackOff { .. }
-            | Self::InspectJob { .. }
-            | Self::Leader { .. }
-            | Self::Observe { .. } => false,
-        }
+                | Self::TryAcquire { .. }
+                | Self::AcquireAll { .. }
+                | Self::TryAcquireAll { .. }
+                | Self::Adopt { .. }
+                | Self::StartJob { .. }
+                | Self::Campaign { .. }
+                | Self::TryCampaign { .. }
+        )
     }
 
     fn unreadable(error: &serde_json::Error, has_odd_name: bool) -> Error {

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 4;
 /// The same of rows in a user's own tables, which may be locked for long; that is not to hold up locks.
 const OWN_AT_ONCE: usize = 2;
 
-/// See the module.
+/// The connections of one client, and what it remembers.
 pub struct Link<D: Dialect> {
     pub(in crate::driver) dialect: D,
     pub(in crate::driver) address: AddressOf<D>,
