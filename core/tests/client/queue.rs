@@ -355,8 +355,9 @@ async fn tries_without_a_store(world: &World) {
         |ended: &Result<_, fencelock::Error>| ended.as_ref().err().map(fencelock::Error::code);
     let all = ended.iter().all(|ended| code(ended) == Some(Code::Unavailable));
     assert!(all, "{:?}", ended.iter().map(code).collect::<Vec<_>>());
-    let once = TIMEOUT;
-    assert!(took <= 2 * once, "50 tries took {took:?}, one attempt takes {once:?}");
+    // A try that failed so soon is made once more.
+    let twice = 2 * TIMEOUT;
+    assert!(took <= twice + TIMEOUT, "50 tries took {took:?}, two attempts take {twice:?}");
 }
 
 /// An extension is answered with an error while the store is not heard of.
