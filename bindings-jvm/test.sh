@@ -11,7 +11,8 @@ count() { cat "$target"/jvm/*/surefire-reports/*.txt | grep '^Tests run' | sed '
 if [ -z "${FENCELOCK_FULL:-}" ]; then
   first=ApiTest,DocumentationTest,ErrorTest,EventTest,KindsTest,KotlinApiTest,LeakTest,LockTest,NativesTest,OptionTableTest,SamplesTest,ThreadLockTest
   ./install.sh "$target/doors/jvm"
-  ./build.sh test --projects fencelock,fencelock-kotlin -Dtest="$first" -Dsurefire.failIfNoSpecifiedTests=false
+  # They mostly wait, so two classes run at once.
+  ./build.sh test --projects fencelock,fencelock-kotlin -DforkCount=2 -Dtest="$first" -Dsurefire.failIfNoSpecifiedTests=false
   count
   exit
 fi

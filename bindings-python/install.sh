@@ -36,9 +36,9 @@ fi
 touch "$folder.begun"
 CARGO=${FENCELOCK_BUILDER:-cargo} PATH=$tools/bin:$PATH maturin build --profile "$profile" "${oldest[@]}" --quiet --manifest-path bindings-python/Cargo.toml \
   --target-dir "$target" --out "$folder/wheel" >&2
-python3 -m venv "$folder/venv"
 # Tests and examples need more than users do.
-"$folder/venv/bin/python" -m pip install --quiet -r bindings-python/requirements.txt "$folder"/wheel/*.whl
+python3 -m venv --without-pip "$folder/venv"
+"$tools/bin/python" -m pip --python "$folder/venv/bin/python" install --quiet -r bindings-python/requirements.txt "$folder"/wheel/*.whl
 wheel=$(ls "$folder"/wheel/*.whl)
 said=size
 [ "$profile" = release ] || said="with $profile"

@@ -6,7 +6,12 @@ cd "$(dirname "$0")"
 target=$(mkdir -p "${CARGO_TARGET_DIR:-../target}" && cd "${CARGO_TARGET_DIR:-../target}" && pwd)
 ./install.sh "$target/doors/python"
 # The first length mostly waits, so four run at once. The rest measures, alone.
-if [ -n "${FENCELOCK_FULL:-}" ]; then words=(--timeout=3600); else words=(--timeout=300 -n 4); fi
+if [ -n "${FENCELOCK_FULL:-}" ]; then
+  words=(--timeout=3600)
+  "$target/doors/python-tools/bin/python" -m pip --python "$target/doors/python/venv/bin/python" install --quiet -r requirements-full.txt
+else
+  words=(--timeout=300 -n 4)
+fi
 code=0
 "$target/doors/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider "${words[@]}" tests "$@" || code=$?
 # pytest's 2 is an error in the tests, not a lack of the machine.

@@ -11,8 +11,6 @@ mkdir -p dist stage
 # Small before fast: it is loaded over networks, and waits for them.
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 profile=${FENCELOCK_PROFILE:-release}
-# Each process compiles it: what is not optimised is several times as large.
-export CARGO_PROFILE_QUICK_OPT_LEVEL=1
 # What makes the glue compiles beside the core: each alone leaves a processor idle at its end.
 glue() { CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-../target}/glue cargo "$@"; }
 glue build --quiet --manifest-path glue/Cargo.toml &

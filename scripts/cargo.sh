@@ -18,6 +18,11 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
   esac
   shift
 done
+# What the wheel's builder tells the dependency that binds Python, for every package: else each would have it built anew.
+unset PYO3_CONFIG_FILE
+if command -v python3 >/dev/null; then
+  export PYO3_PYTHON=python3 PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE=tests
+fi
 cd "$(dirname "$0")/.."
 # A target of tests among them, since those have features of their own.
 cargo build --workspace --lib --test cases "${words[@]}"

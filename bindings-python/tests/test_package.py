@@ -145,6 +145,7 @@ def test_an_error_reaches_another_process_whole(kind):
     assert (came.code, came.message, came.retryable, came.fields) == (kind.code, "what to do", True, {"name": "orders:42"})
 
 
+@pytest.mark.full
 def test_the_wheel_keeps_to_the_stable_abi():
     (wheel,) = (Path(sys.prefix).parent / "wheel").glob("*.whl")
     assert "-cp311-abi3-" in wheel.name

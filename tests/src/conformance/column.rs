@@ -139,8 +139,13 @@ impl Column {
     }
 
     /// Whether it plays a case without `--full`. Cases that wait for long, kill, or burden the machine are played in virtual time.
+    /// Locks by row differ from those of sessions in their statements only, so they play the basic cases.
     pub(super) fn plays_in_the_first_length(&self, case: &Case) -> bool {
-        case.basic || !self.is_door() && (self.backend.is_simulated() || !case.is_long())
+        let by_row = matches!(self.backend, Backend::PostgresRows | Backend::MysqlRows);
+        case.basic
+            || !self.is_door()
+                && !by_row
+                && (self.backend.is_simulated() || !case.is_long())
     }
 
     /// Why nothing at all can be played here.
