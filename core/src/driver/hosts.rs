@@ -8,6 +8,7 @@ use crate::error::{Code, Error, Result};
 
 /// Where one server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(unreachable_pub, reason = "the dialects of SQL have it in their signatures")]
 pub struct Host {
     pub(super) name: String,
     pub(super) port: u16,
