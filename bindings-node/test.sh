@@ -25,8 +25,8 @@ cd "$folder"
 # The first length: what waits for no fault, no collection and no signal.
 first="cells error lock package tarball turn types using"
 timeout=300000
-# The first length mostly waits, so two files run at once. The rest measures, alone.
-at_once=2
+# The first length mostly waits, so four files run at once. The rest measures, alone.
+at_once=4
 files=
 if [ -n "${FENCELOCK_FULL:-}" ]; then
   timeout=3600000

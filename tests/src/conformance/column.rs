@@ -142,10 +142,7 @@ impl Column {
     /// Locks by row differ from those of sessions in their statements only, so they play the basic cases.
     pub(super) fn plays_in_the_first_length(&self, case: &Case) -> bool {
         let by_row = matches!(self.backend, Backend::PostgresRows | Backend::MysqlRows);
-        case.basic
-            || !self.is_door()
-                && !by_row
-                && (self.backend.is_simulated() || !case.is_long())
+        case.basic || !self.is_door() && !by_row && (self.backend.is_simulated() || !case.is_long())
     }
 
     /// Why nothing at all can be played here.
