@@ -72,7 +72,8 @@ pub(crate) const PARTS: &[Part] = &[
     first("build", 200, "the tests compile", &[], &[test!("--no-run --lib --bin fencelock --bin xtask \
         --test client --test forks --test log --test sim --test awaits --test cases --test program --test pages")]),
     first("unit", 20, "unit tests; the core over memory in virtual time; orders of threads", &[],
-        &[test!("--lib --bin fencelock --bin xtask --test client --test forks --test log")]),
+        // Some wait for real time, so four run at once.
+        &[test!("--lib --bin fencelock --bin xtask --test client --test forks --test log -- --test-threads=4")]),
     first("sim", 15, "simulated worlds of locks, sessions and cells; every await point dropped at", &[],
         &[test!("--test sim --test awaits"),
           "sim --seeds 800", "sim --about cells --seeds 500", "sim --about sessions --seeds 400"]),

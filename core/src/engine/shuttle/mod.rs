@@ -43,10 +43,10 @@ fn end_tasks() {
     }
 }
 
-/// So many orders in the full length, a quarter of them in the first.
+/// So many orders in the full length, a tenth of them in the first.
 fn length(orders: usize) -> usize {
     let full = std::env::var("FENCELOCK_FULL").is_ok_and(|full| full == "1");
-    if full { orders } else { orders / 4 }
+    if full { orders } else { orders / 10 }
 }
 
 /// Tries `world` in so many orders of its threads, by chance.
