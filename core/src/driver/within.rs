@@ -1,4 +1,4 @@
-//! Work that is waited for no longer than so long, or that runs to its end whoever waits.
+//! Work with a time limit, and work that runs to its end though its caller is dropped.
 
 use std::future::Future;
 use std::pin::pin;
@@ -22,7 +22,7 @@ pub(in crate::driver) async fn within<T>(
     }
 }
 
-/// The result of this work, which runs on a task of its own, to its end, whoever stays for it.
+/// Runs the work on a task of its own, to its end even if the caller is dropped, and returns its result.
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 pub(in crate::driver) async fn on_task<T: Send + 'static>(
     runtime: &RuntimeHandle,

@@ -54,7 +54,7 @@ const DRIVERS: &[&str] = &[
 #[derive(Clone, Copy)]
 struct Words {
     means: &'static [(&'static str, Means)],
-    /// Those that mean nothing here.
+    /// The parameters without a meaning here; one warning names them.
     nothing: &'static str,
 }
 

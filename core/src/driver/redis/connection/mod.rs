@@ -163,7 +163,7 @@ impl Link {
     pub(super) async fn listen(self: &Arc<Self>, sink: NoticeSink) -> Result<()> {
         self.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
         if !self.is_up() {
-            // Whoever connects subscribes, but for an attempt that is under way already.
+            // A new connection subscribes by itself, but an attempt that began before the sink was set does not.
             let link = Arc::clone(self);
             self.runtime.spawn(Box::pin(async move {
                 if let Ok(live) = link.live().await {

@@ -174,7 +174,7 @@ pub(super) struct Sent(AtomicU32);
 const _: () = assert!(SCRIPTS.len() <= 32, "one bit each");
 
 impl Sent {
-    /// Those of [`load`].
+    /// The state after [`load`]: its scripts count as sent.
     pub(super) const fn loaded() -> Self {
         Self(AtomicU32::new((1 << LOADED) - 1))
     }
