@@ -22,8 +22,11 @@ use crate::port::backoff::Backoff;
 use crate::port::limits::TICKET_LIFE;
 use crate::port::{Instant, LockKey, Notice, OwnerId};
 
-/// The longest pause between two looks of the one who is next, and of any.
-const LONGEST_OF_NEXT: Duration = Duration::from_millis(50);
+/// The pause between two looks of the one who is next: an eighth of the time for which its queue has not moved, within these bounds. So a
+/// hand-over takes an eighth longer than the hold, and a lock that is held for long costs few looks.
+const OF_NEXT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+const PART_OF_WAIT: u32 = 8;
+/// The longest pause of any.
 const LONGEST: Duration = Duration::from_secs(1);
 /// A waiter is seen when its ticket is refreshed. One that was not seen for so long has gone, or has the lock.
 const GONE: Duration = TICKET_LIFE;
@@ -34,9 +37,10 @@ const MOST: usize = 4096;
 #[derive(Default)]
 pub(super) struct Waits {
     rows: BTreeMap<LockKey, Waited>,
-    /// Whether a task looks at what is told, and after which pause next.
+    /// Whether a task looks at what is told.
     polls: bool,
-    pause: Backoff,
+    /// When one of ours began to wait, came nearer to its turn or had it.
+    moved: Instant,
 }
 
 struct Waited {
@@ -213,9 +217,9 @@ impl Link<Mysql> {
     /// A row that was read in this version is about to be written, and so many wait there before the first of ours, or none of ours waits.
     fn expect(&self, lock: &LockKey, version: u64, ahead: Option<usize>) {
         let mut waits = self.dialect.waits.lock();
-        let is_new = waits.expect(lock, version, ahead, self.runtime.now());
-        if is_new {
-            waits.pause = Backoff::new();
+        let now = self.runtime.now();
+        if waits.expect(lock, version, ahead, now) {
+            waits.moved = now;
         }
         if ahead.is_none() || waits.polls || self.is_closed() {
             return;
@@ -227,7 +231,12 @@ impl Link<Mysql> {
 
     /// Tells this client what is new of what a row says.
     fn hear(&self, lock: &LockKey, version: u64, told: &[StoredNotice]) {
-        let notices = self.dialect.waits.lock().read(lock, version, told, &self.channel);
+        let mut waits = self.dialect.waits.lock();
+        let notices = waits.read(lock, version, told, &self.channel);
+        if !notices.is_empty() {
+            waits.moved = self.runtime.now();
+        }
+        drop(waits);
         self.tell_self(notices);
     }
 
@@ -254,7 +263,7 @@ impl Link<Mysql> {
                 let mut waits = self.dialect.waits.lock();
                 // A queue that moves may move on soon.
                 if waits.moves(&lock, ahead) {
-                    waits.pause = Backoff::new();
+                    waits.moved = self.runtime.now();
                 }
             }
             let told = column(row, 2, "told").and_then(read_stored).unwrap_or_default();
@@ -265,14 +274,16 @@ impl Link<Mysql> {
     /// How long until the next look; `None` if none of ours waits, and nobody polls from then on.
     fn next_pause(&self) -> Option<Duration> {
         let mut waits = self.dialect.waits.lock();
-        let (locks, ahead) = waits.waits_at(self.runtime.now());
+        let now = self.runtime.now();
+        let (locks, ahead) = waits.waits_at(now);
         if locks.is_empty() || self.is_closed() {
             waits.polls = false;
             return None;
         }
         // With each one before it, its turn is further away.
         let turns = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
-        let pause = waits.pause.next_up_to(LONGEST_OF_NEXT).saturating_mul(turns);
+        let of_next = (now.since(waits.moved) / PART_OF_WAIT).clamp(OF_NEXT.0, OF_NEXT.1);
+        let pause = of_next.saturating_mul(turns);
         Some(Backoff::spread(pause.min(LONGEST), &self.runtime))
     }
 }

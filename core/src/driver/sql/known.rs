@@ -10,9 +10,12 @@ use crate::runtime::sync::Mutex;
 /// Of so many names it is remembered whether they have a row, and waiters; of more, all is forgotten.
 const MOST: usize = 4096;
 
-/// The names that have a row, and whether they were waited for when they were last changed from here.
+/// So many transactions may stand in line for a row. A server slows down with a hundred.
+const SHORT_LINE: usize = 24;
+
+/// The names that have a row, and how many waited for each when it was last changed from here.
 #[derive(Default)]
-pub(in crate::driver) struct Known(Mutex<BTreeMap<LockKey, bool>>);
+pub(in crate::driver) struct Known(Mutex<BTreeMap<LockKey, usize>>);
 
 impl Known {
     /// Whether there is a row of this name, unless somebody has deleted it.
@@ -22,21 +25,27 @@ impl Known {
 
     /// Whether a plain case is not worth a try: the lock was waited for when it was last changed from here.
     pub(in crate::driver) fn is_crowded(&self, lock: &LockKey) -> bool {
-        self.0.lock().get(lock).is_some_and(|waited_for| *waited_for)
+        self.0.lock().get(lock).is_some_and(|waiting| *waiting > 0)
     }
 
-    /// Remembers that locks have rows, and whether they are waited for.
-    pub(in crate::driver) fn note<'a>(&self, seen: impl Iterator<Item = (&'a LockKey, bool)>) {
+    /// Whether few waited for these locks when they were last changed from here.
+    pub(super) fn has_short_lines(&self, locks: &[LockKey]) -> bool {
+        let known = self.0.lock();
+        locks.iter().all(|lock| known.get(lock).is_some_and(|waiting| *waiting <= SHORT_LINE))
+    }
+
+    /// Remembers that locks have rows, and how many wait for them.
+    pub(in crate::driver) fn note<'a>(&self, seen: impl Iterator<Item = (&'a LockKey, usize)>) {
         let known = &mut self.0.lock();
-        for (lock, waited_for) in seen {
+        for (lock, waiting) in seen {
             if let Some(known) = known.get_mut(lock) {
-                *known = waited_for;
+                *known = waiting;
                 continue;
             }
             if known.len() == MOST {
                 known.clear();
             }
-            known.insert(lock.clone(), waited_for);
+            known.insert(lock.clone(), waiting);
         }
     }
 }

@@ -89,7 +89,7 @@ async fn take<D: Dialect>(link: &Link<D>, step: &Step, take: &Take) -> Option<An
         }
     }
     let (first, last) = drawn?;
-    known.note([(&step.lock, false)].into_iter());
+    known.note([(&step.lock, 0)].into_iter());
     Some(Ok(Outcome::Granted {
         token: Token::new(first as u64),
         left: take.ttl,

@@ -19,7 +19,7 @@ use crate::port::{Failure, LockKey, Notice};
 /// Locks records, has `act` change them, and writes back what is different; tells when that is committed.
 pub(super) struct Replace<A> {
     pub(super) locks: Vec<LockKey>,
-    /// Whether it is tried again later if a row is locked.
+    /// Whether it is tried again later if a row is locked and many may wait.
     pub(super) yields: bool,
     pub(super) act: A,
 }
@@ -67,11 +67,11 @@ impl<T> Replaced<T> {
         different.collect()
     }
 
-    /// Each lock, and whether anybody waits for it.
-    fn waited_for(&self) -> impl Iterator<Item = (&LockKey, bool)> {
-        let waited_for =
-            |loaded: &Loaded| loaded.record.as_ref().is_ok_and(|record| !record.tickets.is_empty());
-        self.records.iter().map(move |loaded| (&loaded.lock, waited_for(loaded)))
+    /// Each lock, and how many wait for it.
+    fn waiting(&self) -> impl Iterator<Item = (&LockKey, usize)> {
+        let waiting =
+            |loaded: &Loaded| loaded.record.as_ref().map_or(0, |record| record.tickets.len());
+        self.records.iter().map(move |loaded| (&loaded.lock, waiting(loaded)))
     }
 }
 
@@ -99,7 +99,9 @@ where
     ) -> Result<T, Fault> {
         let (Self { locks, .. }, texts) = (self, &link.texts);
         let [begin, commit, roll_back] = D::transaction();
-        let text = if self.yields { &texts.lock_at_once } else { &texts.lock };
+        // In a short line everybody keeps its place.
+        let yields = self.yields && !link.known.has_short_lines(locks);
+        let text = if yields { &texts.lock_at_once } else { &texts.lock };
         let lock = || Statement::kept(text, [names(locks)]);
         let mut asked = begin;
         asked.push(lock());
@@ -131,7 +133,7 @@ where
         progress.decides();
         // What was not written was not committed either, if the server says so.
         connection.ask(&asked, true).await?;
-        link.known.note(replaced.waited_for());
+        link.known.note(replaced.waiting());
         link.tell_self(replaced.own);
         Ok(replaced.done)
     }
