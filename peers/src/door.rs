@@ -72,6 +72,12 @@ pub const DOORS: &[Door] = &[
         bench: &[],
     },
     Door {
+        language: "jna kotlin",
+        folder: "uniffi/kotlin",
+        actor: &["$installed/actor"],
+        bench: &[],
+    },
+    Door {
         language: "wasm",
         folder: "wasm",
         actor: &["node", "$installed/actor.js"],
