@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use fencelock::facade::{self, Completion, Facade, Operation, Pump};
-use fencelock::options::{OptionValue, Times};
+use fencelock::options::OptionValue;
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Event};
@@ -84,11 +84,7 @@ impl Hub {
             clients.numbers += 1;
             clients.numbers
         };
-        let builder = Client::builder()
-            .runtime(self.handle.clone())
-            .app(app)
-            .language(language)
-            .times(Times::Duration);
+        let builder = Client::builder().runtime(self.handle.clone()).app(app).language(language);
         let builder =
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
         let builder = builder.on_event(move |event| {

@@ -32,7 +32,7 @@ describe('errors', () => {
     assert.match(error.message, /maxHolds/);
     await assert.rejects(client.lock(fresh()).acquire({ tll: 5 }), { code: 'invalid' });
     await assert.rejects(client.lock(fresh()).acquire({ ttl: 1 }), { code: 'invalid', message: /between 10 ms and 30 days/ });
-    await assert.rejects(client.lock(fresh()).acquire({ ttl: -1 }), { code: 'invalid', message: /milliseconds as a number/ });
+    await assert.rejects(client.lock(fresh()).acquire({ ttl: -1 }), { code: 'invalid', message: /must be a time, not below zero/ });
     await assert.rejects(client.lock(fresh()).acquire({ connectTimeout: 100 }), { message: /belongs to the client/ });
   });
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::facade::{Answer, Facade, Load, Operation};
-use fencelock::options::{OptionValue, Times};
+use fencelock::options::OptionValue;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
 use futures_util::future::join_all;
@@ -58,7 +58,7 @@ impl Link {
 }
 
 fn builder(options: BTreeMap<String, OptionValue>) -> ClientBuilder {
-    let builder = Client::builder().language("python").times(Times::Seconds);
+    let builder = Client::builder().language("python");
     options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value))
 }
 

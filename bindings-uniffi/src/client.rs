@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use fencelock::driver::redis::RedisGate;
 use fencelock::facade::JobTimes;
-use fencelock::options::Times;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{ClientBuilder, Token};
 use serde_json::json;
@@ -28,7 +27,7 @@ impl Client {
     /// Connects to the store that a URL names. `language` is what people who inspect a lock see.
     #[uniffi::constructor(default(options = None, language = "uniffi"))]
     pub async fn connect(url: String, options: Options, language: String) -> Result<Arc<Self>> {
-        let builder = ClientBuilder::default().times(Times::Duration).language(language);
+        let builder = ClientBuilder::default().language(language);
         let builder = builder.runtime(Arc::new(TokioRuntime::of(runtime()?)));
         let builder = with(builder, options, ClientBuilder::option);
         Ok(Arc::new(Self(run(async move { builder.connect(&url).await }).await?)))

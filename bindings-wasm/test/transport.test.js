@@ -176,7 +176,7 @@ test('what there is no store for says what to write', async () => {
   }
   await assert.rejects(connect('nonsense:'), { code: 'invalid' });
   await assert.rejects(connect('memory:', { tll: 5 }), (error) => error.code === 'invalid' && error.fields.nearest === 'ttl');
-  await assert.rejects(connect('memory:', { ttl: -1 }), { code: 'invalid', message: /milliseconds as a number/ });
+  await assert.rejects(connect('memory:', { ttl: -1 }), { code: 'invalid', message: /must be a time, not below zero/ });
   // In JavaScript nobody keeps anybody from these; whoever else has a lock here keeps it.
   const client = await connect('memory:', { ttl: 10_000 });
   const guard = await client.lock('a').acquire();

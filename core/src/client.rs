@@ -14,7 +14,7 @@ use crate::guard::{Guard, Pending};
 use crate::identity::Identity;
 use crate::job::{Job, Schedule};
 use crate::lock::{Lock, layout_of};
-use crate::options::{Dialect, OptionScope, OptionValue, Options, Times, check_key, check_name};
+use crate::options::{Dialect, OptionScope, OptionValue, Options, check_key, check_name};
 use crate::port::{
     Capabilities, HolderView, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
 };
@@ -48,7 +48,7 @@ pub async fn connect(url: &str) -> Result<Client> {
 pub async fn connect_gate(url: &str) -> Result<crate::driver::redis::RedisGate> {
     let url = StoreUrl::parse(url)?;
     let mut options = Options::default();
-    options.set_from_url(url.options())?;
+    options.set_all(url.options(), OptionScope::Client)?;
     url.open_gate(&options, current_runtime()?).await
 }
 
@@ -126,8 +126,7 @@ impl Client {
     }
 
     /// A semaphore: at most `limit` holders at once. Every acquire takes one permit, or as many as [`Lock::permits`] says. Those of
-    /// a holder that died come back when its lease has ended. Clients may ask with different limits, each is served by its own; in the dialect
-    /// `redisson` the first one sets it for all.
+    /// a holder that died come back when its lease has ended. Clients may ask with different limits, each is served by its own.
     pub fn semaphore(&self, name: &str, limit: u32) -> Lock {
         self.lock(name).of_permits(limit)
     }
@@ -326,14 +325,6 @@ impl ClientBuilder {
         self
     }
 
-    /// How a time is written where this client is used, for messages; as [`Times::Milliseconds`] by default. For bindings, before
-    /// any option.
-    #[doc(hidden)]
-    pub fn times(mut self, times: Times) -> Self {
-        self.options.times = times;
-        self
-    }
-
     /// Sets the host and the process that people who inspect a lock see; by default the system's. For bindings to hosts that
     /// have another way to know.
     #[doc(hidden)]
@@ -378,7 +369,7 @@ impl ClientBuilder {
     #[cfg(any(feature = "tokio", feature = "host"))]
     fn read(&mut self, url: &StoreUrl) -> Result<()> {
         // What the program says outweighs what the URL says.
-        self.options.set_from_url(url.options())?;
+        self.options.set_all(url.options(), OptionScope::Client)?;
         let given = self.given.iter().map(|(name, value)| (name.as_str(), value.clone()));
         if self.mistake.is_none() {
             self.options.set_all(given, OptionScope::Client)?;

@@ -3,7 +3,6 @@
 mod dialect;
 mod read;
 mod stores;
-mod times;
 mod value;
 mod write;
 
@@ -24,7 +23,6 @@ use self::read::{
 pub(crate) use self::stores::check_table;
 pub use self::stores::{Durability, SslMode};
 use self::stores::{durability, sslmode, table};
-pub use self::times::Times;
 pub use self::value::OptionValue;
 use self::write::Written;
 use crate::error::{Error, Result};
@@ -34,7 +32,7 @@ use crate::error::{Error, Result};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OptionKind {
-    /// A time: `30s`, `500ms`, `1h 30m`; a number in a map is milliseconds. See [`Times`].
+    /// A time: `30s`, `500ms`, `1h 30m`; a number in a map is milliseconds. Bindings make milliseconds of what their language has.
     Duration,
     /// A time, or `forever` / `none`.
     OptionalDuration,
@@ -112,9 +110,6 @@ macro_rules! options {
         #[non_exhaustive]
         pub struct Options {
             $($(#[doc = $doc])+ pub $name: $type,)+
-            /// How whoever sets options by name writes a time. No option itself.
-            #[doc(hidden)]
-            pub times: Times,
         }
 
         /// The table.
@@ -129,11 +124,7 @@ macro_rules! options {
         impl Default for Options {
             fn default() -> Self {
                 let text = |default: &str| Value::String(default.to_owned());
-                let times = Times::default();
-                Self {
-                    $($name: $read(stringify!($name), &text($default), times).expect("defaults are valid"),)+
-                    times,
-                }
+                Self { $($name: $read(stringify!($name), &text($default)).expect("defaults are valid"),)+ }
             }
         }
 
@@ -141,7 +132,7 @@ macro_rules! options {
             /// Sets one option by name. An unknown name is refused with the nearest known one.
             pub fn set(&mut self, name: &str, value: &OptionValue) -> Result<()> {
                 match name {
-                    $(stringify!($name) => self.$name = $read(stringify!($name), &value.0, self.times)?,)+
+                    $(stringify!($name) => self.$name = $read(stringify!($name), &value.0)?,)+
                     _ => return Err(unknown(name)),
                 }
                 Ok(())
@@ -175,7 +166,7 @@ options! {
     dialect: Dialect = "auto", Text, Lock, dialect;
     /// Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`.
     info: String = "", Info, Hold, info;
-    /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
+    /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper.
     permits: u32 = "1", Integer, Lock, integer;
     /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
     /// served. `0`: never.
@@ -263,18 +254,6 @@ impl Options {
             self.set(name, &value)?;
         }
         Ok(())
-    }
-
-    /// Sets many options by name that stand as text in a URL.
-    #[cfg(any(feature = "tokio", feature = "host", test))]
-    pub(crate) fn set_from_url<'a>(
-        &mut self,
-        values: impl IntoIterator<Item = (&'a str, OptionValue)>,
-    ) -> Result<()> {
-        let times = std::mem::replace(&mut self.times, Times::Text);
-        let set = self.set_all(values, OptionScope::Client);
-        self.times = times;
-        set
     }
 
     /// The first option that was set and means something with TLS only, but `sslmode`.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use fencelock::options::{OptionScope, OptionValue, Options, TABLE, Times, check_name};
+use fencelock::options::{OptionScope, OptionValue, Options, TABLE, check_name};
 use fencelock::{Claim, Client, ClientBuilder, Code, EventKind, Released};
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -46,7 +46,6 @@ impl<'a> Wishes<'a> {
         }
         wishes.extend(flags.into_iter().filter_map(|(name, value)| Some((name, value?))));
         let mut options = Options::default();
-        options.times = Times::Text;
         options.set_all(wishes.iter().cloned(), OptionScope::Client)?;
         Ok(Self(wishes))
     }
@@ -55,7 +54,6 @@ impl<'a> Wishes<'a> {
     fn wait(&self) -> Duration {
         let mut options = Options::default();
         options.wait = Some(Duration::ZERO);
-        options.times = Times::Text;
         for (name, value) in self.0.iter().filter(|(name, _)| *name == "wait") {
             // It was checked.
             let _ = options.set(name, value);
@@ -102,21 +100,20 @@ pub(super) async fn session(
     let app = command.first().map(|command| program(command)).unwrap_or_default();
     // While it waits for a store that refuses, people should know why.
     let builder = || {
-        let mut builder =
-            Client::builder().app(&*app).language("shell").times(Times::Text).on_event(|event| {
-                match (event.kind, &event.reason) {
-                    (EventKind::Trouble, Some(trouble)) => {
-                        // Of a name somebody waits for; without one it is about the store.
-                        let waits = if event.name.is_empty() { "" } else { "; still waiting" };
-                        say(format_args!("{trouble}{waits}"));
-                    }
-                    (EventKind::LongWait, _) => {
-                        let holder = event.holder.as_deref().unwrap_or("somebody");
-                        say(format_args!("{}: held by {holder}; still waiting", event.name));
-                    }
-                    _ => {}
+        let mut builder = Client::builder().app(&*app).language("shell").on_event(|event| {
+            match (event.kind, &event.reason) {
+                (EventKind::Trouble, Some(trouble)) => {
+                    // Of a name somebody waits for; without one it is about the store.
+                    let waits = if event.name.is_empty() { "" } else { "; still waiting" };
+                    say(format_args!("{trouble}{waits}"));
                 }
-            });
+                (EventKind::LongWait, _) => {
+                    let holder = event.holder.as_deref().unwrap_or("somebody");
+                    say(format_args!("{}: held by {holder}; still waiting", event.name));
+                }
+                _ => {}
+            }
+        });
         for (name, value) in wishes.of_scope(|row| row == OptionScope::Client) {
             builder = builder.option(name, value.clone());
         }

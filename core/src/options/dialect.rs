@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::read::{check_prefix, text};
-use super::times::Times;
 use crate::error::{Error, Result};
 
 /// How a lock is laid out on a store.
@@ -42,8 +41,8 @@ impl Dialect {
     }
 }
 
-pub(super) fn dialect(name: &'static str, value: &Value, times: Times) -> Result<Dialect> {
-    let text = text(name, value, times)?;
+pub(super) fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
+    let text = text(name, value)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
         None if text == "plain" => Ok(Dialect::Plain { prefix: String::new() }),

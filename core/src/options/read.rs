@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Times;
 use crate::error::{Error, Result};
 
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -24,12 +23,17 @@ pub(crate) fn check_ttl(name: &'static str, value: Duration) -> Result<Duration>
 }
 
 /// A lease, or how long something may take: from 10 ms to 30 days.
-pub(super) fn bounded(name: &'static str, value: &Value, times: Times) -> Result<Duration> {
-    check_ttl(name, duration(name, value, times)?)
+pub(super) fn bounded(name: &'static str, value: &Value) -> Result<Duration> {
+    check_ttl(name, duration(name, value)?)
 }
 
-fn duration(name: &'static str, value: &Value, times: Times) -> Result<Duration> {
-    let complaint = || Error::invalid(name, format!("`{name}` must be {}", times.form()));
+fn duration(name: &'static str, value: &Value) -> Result<Duration> {
+    let complaint = || {
+        let message = format!(
+            "`{name}` must be a time, not below zero; as text with its unit, such as `30s` or `500ms`"
+        );
+        Error::invalid(name, message)
+    };
     match value {
         Value::String(text) => humantime::parse_duration(text).map_err(|_| complaint()),
         Value::Number(number) => {
@@ -40,28 +44,17 @@ fn duration(name: &'static str, value: &Value, times: Times) -> Result<Duration>
     }
 }
 
-pub(super) fn optional(
-    name: &'static str,
-    value: &Value,
-    times: Times,
-) -> Result<Option<Duration>> {
+pub(super) fn optional(name: &'static str, value: &Value) -> Result<Option<Duration>> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) if text == "forever" || text == "none" => Ok(None),
         // Beyond a century a wait is for ever, whatever its number.
-        _ => {
-            Ok(Some(duration(name, value, times)?)
-                .filter(|wait| wait.as_secs() < 100 * 365 * 86_400))
-        }
+        _ => Ok(Some(duration(name, value)?).filter(|wait| wait.as_secs() < 100 * 365 * 86_400)),
     }
 }
 
-pub(super) fn positive(
-    name: &'static str,
-    value: &Value,
-    times: Times,
-) -> Result<Option<Duration>> {
-    match optional(name, value, times)? {
+pub(super) fn positive(name: &'static str, value: &Value) -> Result<Option<Duration>> {
+    match optional(name, value)? {
         Some(Duration::ZERO) => Err(zero(name)),
         other => Ok(other),
     }
@@ -71,8 +64,8 @@ pub(super) fn zero(name: &'static str) -> Error {
     Error::invalid(name, format!("`{name}` must be longer than zero"))
 }
 
-pub(super) fn pause(name: &'static str, value: &Value, times: Times) -> Result<Duration> {
-    check_pause(name, duration(name, value, times)?)
+pub(super) fn pause(name: &'static str, value: &Value) -> Result<Duration> {
+    check_pause(name, duration(name, value)?)
 }
 
 pub(super) fn check_pause(name: &'static str, value: Duration) -> Result<Duration> {
@@ -82,19 +75,15 @@ pub(super) fn check_pause(name: &'static str, value: Duration) -> Result<Duratio
     Ok(value)
 }
 
-pub(super) fn boolean_or_auto(
-    name: &'static str,
-    value: &Value,
-    times: Times,
-) -> Result<Option<bool>> {
+pub(super) fn boolean_or_auto(name: &'static str, value: &Value) -> Result<Option<bool>> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) if text == "auto" => Ok(None),
-        _ => boolean(name, value, times).map(Some),
+        _ => boolean(name, value).map(Some),
     }
 }
 
-pub(super) fn boolean(name: &'static str, value: &Value, _: Times) -> Result<bool> {
+pub(super) fn boolean(name: &'static str, value: &Value) -> Result<bool> {
     match value {
         Value::Bool(value) => Ok(*value),
         Value::String(text) if text == "true" => Ok(true),
@@ -103,7 +92,7 @@ pub(super) fn boolean(name: &'static str, value: &Value, _: Times) -> Result<boo
     }
 }
 
-pub(super) fn integer(name: &'static str, value: &Value, _: Times) -> Result<u32> {
+pub(super) fn integer(name: &'static str, value: &Value) -> Result<u32> {
     let number = match value {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => number.as_u64(),
@@ -117,7 +106,7 @@ pub(super) fn check_count(name: &'static str, number: u32) -> Result<u32> {
     if number <= 10_000 { Ok(number) } else { Err(Error::invalid(name, complaint())) }
 }
 
-pub(super) fn text(name: &'static str, value: &Value, _: Times) -> Result<String> {
+pub(super) fn text(name: &'static str, value: &Value) -> Result<String> {
     let text = value.as_str().unwrap_or("\0");
     check_text(name, text)?;
     Ok(text.to_owned())
@@ -140,7 +129,7 @@ pub(super) fn check_prefix(name: &'static str, prefix: &str) -> Result<()> {
 }
 
 /// Texts by name become JSON.
-pub(super) fn info(name: &'static str, value: &Value, _: Times) -> Result<String> {
+pub(super) fn info(name: &'static str, value: &Value) -> Result<String> {
     let info = match value {
         Value::Object(texts) if texts.values().all(Value::is_string) => value.to_string(),
         _ => value.as_str().unwrap_or("\0").to_owned(),

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::Times;
 use crate::error::{Error, Result};
 
 /// The event that a commit on a database waits for.
@@ -53,7 +52,7 @@ impl SslMode {
     }
 }
 
-pub(super) fn durability(name: &'static str, value: &Value, _: Times) -> Result<Durability> {
+pub(super) fn durability(name: &'static str, value: &Value) -> Result<Durability> {
     let both = [Durability::Durable, Durability::Relaxed];
     let known = both.into_iter().find(|one| value.as_str() == Some(one.word()));
     known.ok_or_else(|| Error::invalid(name, "`durability` must be `durable` or `relaxed`"))
@@ -62,7 +61,7 @@ pub(super) fn durability(name: &'static str, value: &Value, _: Times) -> Result<
 /// The longest name of a table: databases take 63 bytes, and names that begin with it are up to 9 longer.
 const LONGEST_TABLE: usize = 48;
 
-pub(super) fn table(name: &'static str, value: &Value, _: Times) -> Result<String> {
+pub(super) fn table(name: &'static str, value: &Value) -> Result<String> {
     let table = value.as_str().unwrap_or_default();
     check_table(name, table)?;
     Ok(table.to_owned())
@@ -81,7 +80,7 @@ pub(crate) fn check_table(name: &'static str, table: &str) -> Result<()> {
     Err(Error::invalid(name, message))
 }
 
-pub(super) fn sslmode(name: &'static str, value: &Value, _: Times) -> Result<SslMode> {
+pub(super) fn sslmode(name: &'static str, value: &Value) -> Result<SslMode> {
     let complaint = "`sslmode` must be `verify-full`, `verify-ca`, `disable` or `auto` (`require` means `verify-full`, `prefer` and `allow` mean `auto`): without a check of the server, encryption does not stop an attacker in between";
     match value.as_str().unwrap_or_default() {
         "auto" | "prefer" | "allow" => Ok(SslMode::Auto),
