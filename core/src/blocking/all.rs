@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Guard;
+use super::lock::Guard;
 use crate::error::Result;
 use crate::options::OptionValue;
 use crate::runtime::InlineRuntime;

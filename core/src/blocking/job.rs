@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Guard, refused};
+use super::lock::{Guard, refused};
 use crate::algorithm::{Begun, Ending, moment};
 use crate::error::Result;
 use crate::job::{JobState, Skipped};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Lock;
+use super::lock::Lock;
 use crate::runtime::InlineRuntime;
 
 /// A scope: a lock that is held in it may be acquired again; see [`fencelock::Scope`](crate::Scope). It is not bound to a thread.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::client::{Facade, Named, Work, with_options};
 use super::held::HeldItem;
-use super::{Facade, Named, Work, with_options};
 use crate::elect::{Election, Seen};
 use crate::options::OptionValue;
 

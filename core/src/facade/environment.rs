@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::client::{Facade, with_options};
 use super::feed::Feed;
-use super::{Answer, Completion, Facade, Operation, Pump, Wake, with_options};
+use super::operation::{Answer, Operation};
+use super::pump::{Completion, Pump, Wake};
 use crate::client::{Client, ClientBuilder};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};

@@ -1,7 +1,7 @@
 //! Writes through a gate on the client's Redis server.
 
+use super::client::{Facade, Work};
 use super::operation::GateWrite;
-use super::{Facade, Work};
 
 #[cfg(feature = "redis")]
 impl Facade {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::client::{Facade, Named, Work, with_options};
 use super::held::HeldItem;
 use super::operation::Form;
-use super::{Facade, Named, Work, with_options};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::lock::Lock;

@@ -1,13 +1,14 @@
 //! The operations that a binding can ask for.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::job::JobTimes;
 use crate::elect::Seen;
 use crate::error::{Code, Error, Result};
+use crate::job::Schedule;
 use crate::port::Mode;
 use crate::released::Released;
 
@@ -248,6 +249,47 @@ pub enum Operation {
         #[serde(default, deserialize_with = "given")]
         seen: Seen,
     },
+}
+
+/// The times at which a job is due, as the languages say them: a period in milliseconds, or a cron expression and its time zone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobTimes {
+    /// The period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<f64>,
+    /// The cron expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cron: Option<String>,
+    /// Its time zone; UTC without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+}
+
+impl JobTimes {
+    /// The schedule, if exactly one is given.
+    pub fn schedule(&self) -> Result<Schedule> {
+        let schedule = match (self.period, &self.cron) {
+            (Some(period), None) => Schedule::from(time(period)),
+            (None, Some(cron)) => Schedule::cron(cron),
+            (Some(_), Some(_)) => {
+                let message = "`period` and `cron` are both given; leave one out: `cron` names times of day, `0 3 * * *` for instance";
+                return Err(Error::invalid("cron", message));
+            }
+            (None, None) => {
+                let message = "a job needs a `period`, 3600 s for instance, or a `cron` expression such as `0 3 * * *`";
+                return Err(Error::invalid("period", message));
+            }
+        };
+        Ok(match &self.timezone {
+            Some(zone) => schedule.timezone(zone),
+            None => schedule,
+        })
+    }
+}
+
+/// A time in milliseconds. One that is none is refused as zero.
+pub(super) fn time(millis: f64) -> Duration {
+    Duration::try_from_secs_f64(millis / 1000.0).unwrap_or_default()
 }
 
 /// A write through a gate.

@@ -9,7 +9,8 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 
-use super::{Answer, Facade, Operation, Shared as Client, Yield, unpanicking};
+use super::client::{Facade, Shared as Client, Yield, unpanicking};
+use super::operation::{Answer, Operation};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;

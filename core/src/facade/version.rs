@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Facade, Named, Work, with_options};
+use super::client::{Facade, Named, Work, with_options};
 use crate::port::Version;
 use crate::version::{Swapped, Versioned};
 

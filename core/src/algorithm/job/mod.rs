@@ -14,79 +14,33 @@ mod schedule;
 mod skipped;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use crate::engine::{Attempt, Engine, Hold, InProgress, LockId, Request, deadline, too_late};
+use crate::engine::{Attempt, Engine, Hold, InProgress, LockId, deadline, too_late};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::port::backoff::Backoff;
-use crate::port::{CellKey, Change, Instant, Look, Mode, OwnerId, Swap};
+use crate::port::{CellKey, Change, Instant, Look, OwnerId, Swap};
 use crate::released::Released;
 use crate::runtime::sync::Mutex;
 
 use self::keeper::Keeper;
 pub(crate) use self::keeper::{Begun, Ending};
+pub(crate) use self::record::JobRequest;
 use self::record::Record;
 pub use self::record::{JobState, Status};
+use self::schedule::Due;
 pub use self::schedule::Schedule;
-pub(crate) use self::schedule::{Due, Times};
+#[cfg(test)]
+pub(crate) use self::schedule::Times;
+pub(crate) use self::schedule::{micros_of, moment};
 pub use self::skipped::Skipped;
 
 /// The record of a job that is not run any more is forgotten after this long, or ten periods.
 const MEMORY: Duration = Duration::from_hours(30 * 24);
-
-/// The parameters of a start.
-#[derive(Clone, Debug)]
-pub(crate) struct JobRequest {
-    pub times: Times,
-    /// The instant that the scheduler names, in µs since 1970.
-    pub at: Option<u64>,
-    pub ttl: Duration,
-    pub at_least: Duration,
-    pub at_most: Option<Duration>,
-    pub retry_dead: bool,
-    /// How long the caller stays for an answer.
-    pub patience: Duration,
-    /// The information about the client that asks, as JSON.
-    pub info: Arc<str>,
-}
-
-impl JobRequest {
-    /// The run that is due when the store's clock shows `clock`.
-    fn due(&self, clock: u64) -> Result<Due> {
-        let due = self.times.due(clock)?;
-        self.at.map_or(Ok(due), |at| due.named(at, clock))
-    }
-
-    /// The earliest time at which a later instant than this is due; `None` if only the scheduler knows.
-    fn after(&self, instant: u64) -> Option<u64> {
-        if self.at.is_none() { self.times.after(instant) } else { None }
-    }
-
-    /// The first lease of a run.
-    fn lease(&self) -> Duration {
-        self.at_most.map_or(self.ttl, |most| most.min(self.ttl))
-    }
-
-    /// The run's request for the job's lock.
-    fn of_lock(&self) -> Request {
-        Request {
-            mode: Mode::Exclusive,
-            limit: 1,
-            permits: 1,
-            ttl: self.lease(),
-            renew: true,
-            max_hold: self.at_most,
-            open: false,
-            local: 0,
-            info: self.info.clone(),
-            adopts: false,
-        }
-    }
-}
 
 /// The result of a start.
 pub(crate) type Start = Result<Begun, Skipped>;
@@ -119,20 +73,6 @@ enum Marked {
     Skipped(Skipped),
     /// The lease ended meanwhile, and nothing is left of the mark.
     Late,
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// So many µs after the beginning of 1970 (UTC). A number that is too large for this system's clock, which no clock wrote, counts as 1970.
-pub(crate) fn moment(micros: u64) -> SystemTime {
-    UNIX_EPOCH.checked_add(Duration::from_micros(micros)).unwrap_or(UNIX_EPOCH)
-}
-
-/// The µs since 1970 (UTC). A moment before that counts as its beginning.
-pub(crate) fn micros_of(moment: SystemTime) -> u64 {
-    micros(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 impl Unheard {

@@ -6,12 +6,63 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use super::schedule::{Due, Times, micros, moment};
 use super::skipped::Skipped;
-use super::{Due, JobRequest, micros, moment};
+use crate::engine::Request;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
-use crate::port::{CellKey, Look};
+use crate::port::{CellKey, Look, Mode};
 use crate::reason::Reason;
+
+/// The parameters of a start.
+#[derive(Clone, Debug)]
+pub(crate) struct JobRequest {
+    pub times: Times,
+    /// The instant that the scheduler names, in µs since 1970.
+    pub at: Option<u64>,
+    pub ttl: Duration,
+    pub at_least: Duration,
+    pub at_most: Option<Duration>,
+    pub retry_dead: bool,
+    /// How long the caller stays for an answer.
+    pub patience: Duration,
+    /// The information about the client that asks, as JSON.
+    pub info: Arc<str>,
+}
+
+impl JobRequest {
+    /// The run that is due when the store's clock shows `clock`.
+    pub(super) fn due(&self, clock: u64) -> Result<Due> {
+        let due = self.times.due(clock)?;
+        self.at.map_or(Ok(due), |at| due.named(at, clock))
+    }
+
+    /// The earliest time at which a later instant than this is due; `None` if only the scheduler knows.
+    pub(super) fn after(&self, instant: u64) -> Option<u64> {
+        if self.at.is_none() { self.times.after(instant) } else { None }
+    }
+
+    /// The first lease of a run.
+    pub(super) fn lease(&self) -> Duration {
+        self.at_most.map_or(self.ttl, |most| most.min(self.ttl))
+    }
+
+    /// The run's request for the job's lock.
+    pub(super) fn of_lock(&self) -> Request {
+        Request {
+            mode: Mode::Exclusive,
+            limit: 1,
+            permits: 1,
+            ttl: self.lease(),
+            renew: true,
+            max_hold: self.at_most,
+            open: false,
+            local: 0,
+            info: self.info.clone(),
+            adopts: false,
+        }
+    }
+}
 
 /// How a job's run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,12 +2,25 @@
 
 #[cfg(feature = "cron")]
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "cron")]
 use super::calendar::Calendar;
-use super::micros;
 use crate::error::{Error, Result};
+
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// So many µs after the beginning of 1970 (UTC). A number that is too large for this system's clock, which no clock wrote, counts as 1970.
+pub(crate) fn moment(micros: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_micros(micros)).unwrap_or(UNIX_EPOCH)
+}
+
+/// The µs since 1970 (UTC). A moment before that counts as its beginning.
+pub(crate) fn micros_of(moment: SystemTime) -> u64 {
+    micros(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
 
 /// A timer may fire this long before its instant, if that is no more than a tenth of the period.
 const EARLY: Duration = Duration::from_secs(30);
@@ -103,9 +116,7 @@ impl Due {
             return Ok(Self { instant, ..self });
         }
         let message = "the instant lies far ahead of the store's clock, and no run would be due until then; name the one that is due, and compare the clocks";
-        let shown = |at| {
-            humantime::format_rfc3339_millis(std::time::UNIX_EPOCH + Duration::from_micros(at))
-        };
+        let shown = |at| humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_micros(at));
         Err(Error::invalid("at", message)
             .with("at", shown(instant).to_string())
             .with("clock", shown(clock).to_string()))
