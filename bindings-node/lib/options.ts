@@ -45,10 +45,7 @@ export interface LockOptions extends HoldOptions {
    * Spring's `JdbcLockRegistry`. Default: auto.
    */
   dialect?: string;
-  /**
-   * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with
-   * `redisson`. Default: 1.
-   */
+  /** How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper. Default: 1. */
   permits?: number;
   /**
    * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients

@@ -297,7 +297,7 @@ impl Lock {
         Ok(())
     }
 
-    /// More permits than there are could never be had. Entries of a queue are one permit each, as Redisson's are.
+    /// More permits than there are could never be had. Entries of a queue are one permit each.
     fn check_permits(&self) -> Result<()> {
         let permits = self.options.permits;
         if !(1..=self.limit).contains(&permits) {
@@ -309,10 +309,12 @@ impl Lock {
             };
             return Err(Error::invalid("permits", message));
         }
+        if self.mode == Mode::Permit && self.options.dialect == Dialect::Redisson {
+            let message = "permits are not shared with Redisson; leave `dialect` out";
+            return Err(Error::new(Code::Unsupported, message).with("name", &*self.name));
+        }
         let capabilities = self.engine().store.capabilities();
-        let one_each =
-            capabilities.life == Life::Session || self.options.dialect == Dialect::Redisson;
-        if permits > 1 && one_each {
+        if permits > 1 && capabilities.life == Life::Session {
             let message = format!(
                 "{} gives permits one by one; acquire each of them by itself",
                 capabilities.store

@@ -4,15 +4,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
-import org.redisson.api.RPermitExpirableSemaphore;
-import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * Redisson. The option `kind` chooses among its locks: exclusive (the default), fair, read, write, permit (that ends with
- * its lease), semaphore (whose permits have none). Every guard is a thread of its own to Redisson, as every guard of
- * fencelock is its own owner.
+ * Redisson. The option `kind` chooses among its locks: exclusive (the default), fair, read, write. Every guard is a thread of its own to
+ * Redisson, as every guard of fencelock is its own owner.
  */
 final class RedissonLibrary implements Library {
     private final AtomicLong threads = new AtomicLong();
@@ -30,19 +27,6 @@ final class RedissonLibrary implements Library {
     @Override
     public Held take(String name, long wait, JsonObject options) throws Exception {
         String kind = options.has("kind") ? options.get("kind").getAsString() : "exclusive";
-        if (kind.equals("permit")) {
-            RPermitExpirableSemaphore semaphore = client.getPermitExpirableSemaphore(name);
-            semaphore.trySetPermits(options.get("permits").getAsInt());
-            long lease = options.get("ttl").getAsLong();
-            String id = semaphore.tryAcquireAsync(wait, lease, TimeUnit.MILLISECONDS).get();
-            return id == null ? null : () -> semaphore.tryReleaseAsync(id).get() ? "released" : "already_lost";
-        }
-        if (kind.equals("semaphore")) {
-            RSemaphore semaphore = client.getSemaphore(name);
-            semaphore.trySetPermits(options.get("permits").getAsInt());
-            boolean won = semaphore.tryAcquireAsync(1, wait, TimeUnit.MILLISECONDS).get();
-            return won ? () -> release(semaphore) : null;
-        }
         boolean renew = options.has("renew") && options.get("renew").getAsBoolean();
         // Without a lease the watchdog renews, at a third of its timeout.
         long lease = renew ? -1 : options.get("ttl").getAsLong();
@@ -60,11 +44,6 @@ final class RedissonLibrary implements Library {
             case "write" -> client.getReadWriteLock(name).writeLock();
             default -> throw new IllegalArgumentException("Redisson has no kind " + kind);
         };
-    }
-
-    private static String release(RSemaphore semaphore) throws Exception {
-        semaphore.releaseAsync().get();
-        return "released";
     }
 
     private static String release(RLock lock, long thread) throws Exception {

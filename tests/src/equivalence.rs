@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fencelock::Token;
-use fencelock::port::{Answer, Kind, LeaseStore, LockKey, LockState, Notice, Outcome, Step};
+use fencelock::port::{Answer, LeaseStore, LockKey, LockState, Notice, Outcome, Step};
 
 pub use self::draw::draw;
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, found, moves};
@@ -127,11 +127,9 @@ impl<S: Subject> Run<'_, S> {
                 Ok(())
             }
             Move::Vanish { lock } => {
-                for kind in [Kind::Mutex, Kind::Semaphore] {
-                    let lock = self.scale.lock(*lock, kind);
-                    if self.subject.vanish(&lock) {
-                        self.world.vanish(&lock);
-                    }
+                let lock = self.scale.lock(*lock);
+                if self.subject.vanish(&lock) {
+                    self.world.vanish(&lock);
                 }
                 Ok(())
             }

@@ -60,8 +60,7 @@ class LockOptions(HoldOptions, total=False):
     that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's
     `JdbcLockRegistry`. Default: `auto`."""
     permits: int
-    """How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with `redisson`.
-    Default: `1`."""
+    """How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper. Default: `1`."""
     local: int
     """How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
     served. `0`: never. Default: `16`."""

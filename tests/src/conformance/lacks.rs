@@ -38,6 +38,7 @@ impl Backend {
                 Some("what it knows outlives a restart")
             }
             (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
+            (Need::Permits, Self::RedisAsRedisson) => Some("permits are not shared with Redisson"),
             (Need::TakingAway, Self::Memory | Self::Sim | Self::Queue) => {
                 Some("nobody else reaches what a process remembers")
             }

@@ -88,11 +88,9 @@ impl Ground {
             for server in guard.as_deref().into_iter().chain(nodes) {
                 let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
                 for key in keys.lines().filter(|key| !key.is_empty()) {
-                    let content = || run(server, &words(&["GET", key]));
-                    let permits = || content().is_ok_and(|text| text.parse::<u32>().is_ok());
                     let endless = run(server, &words(&["PTTL", key]))? == "-1";
-                    if key.contains("}:version:") || endless && permits() {
-                        // A user's value stays for as long as the user wants, and so do the permits of Redisson's.
+                    if key.contains("}:version:") {
+                        // A user's value stays for as long as the user wants.
                         continue;
                     }
                     let record = key.starts_with("fencelock:{") && !key.contains("}:held:");

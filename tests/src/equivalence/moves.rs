@@ -84,11 +84,9 @@ impl Scale {
         Self { votes: true, ..self }
     }
 
-    /// The lock's key. Redisson's semaphore stays under its key, where no lock of another kind can be then.
-    pub(super) fn lock(&self, number: u8, kind: Kind) -> LockKey {
-        let name = ["orders:42", "shelf {7}:}*"][usize::from(number)];
-        let apart = self.layout == Layout::Redisson && kind == Kind::Semaphore;
-        LockKey::laid_out(self.layout, if apart { format!("{name}/permits") } else { name.into() })
+    /// The lock's key.
+    pub(super) fn lock(&self, number: u8) -> LockKey {
+        LockKey::laid_out(self.layout, ["orders:42", "shelf {7}:}*"][usize::from(number)])
     }
 }
 
@@ -170,11 +168,11 @@ fn owner(number: u8) -> OwnerId {
 impl StepPlan {
     pub(super) fn step(&self, scale: &Scale, world: &World) -> Step {
         let kind = match self.kind {
-            // A quorum has no permits.
-            Kind::Semaphore if scale.votes => Kind::ReadWrite,
+            // A quorum has no permits, and none are shared with Redisson.
+            Kind::Semaphore if scale.votes || scale.layout == Layout::Redisson => Kind::ReadWrite,
             kind => kind,
         };
-        let lock = scale.lock(self.lock, kind);
+        let lock = scale.lock(self.lock);
         let owner = match self.who {
             Who::Owner(number) => owner(number),
             Who::Holder(number) => world.holder(&lock, number).unwrap_or_else(|| owner(0)),
@@ -195,8 +193,6 @@ impl StepPlan {
                 let (mode, limit, permits) = match kind {
                     Kind::Mutex => (Mode::Exclusive, 1, 1),
                     Kind::ReadWrite => (SHARES[share], 1, 1),
-                    // Redisson's semaphore has as many permits as the first has asked for.
-                    Kind::Semaphore if scale.layout == Layout::Redisson => (Mode::Permit, 2, 1),
                     Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1, ttl as u32 + 1),
                 };
                 let ttl = scale.ttls[ttl];

@@ -16,27 +16,14 @@ fn steps<const N: usize>(kind: Kind, plans: [(u8, ActionPlan); N]) -> Move {
 /// Each with what it was about.
 pub fn found() -> Vec<(&'static str, Scale, Vec<Move>)> {
     let mutex = |plan| steps(Kind::Mutex, [plan]);
-    let permit = |plan| steps(Kind::Semaphore, [plan]);
-    vec![
-        (
-            "a tombstone hides when the one before it is swept out with the same step",
-            Scale::moved(),
-            vec![
-                mutex((0, LEAVE_TOMBSTONE)),
-                Move::Pass(61),
-                mutex((1, LEAVE_TOMBSTONE)),
-                mutex((1, TAKE)),
-            ],
-        ),
-        (
-            "all permits have ended, and one without a lease shows",
-            Scale::moved().as_redisson(),
-            vec![
-                permit((2, TAKE)),
-                permit((0, TAKE)),
-                Move::Pass(4),
-                permit((0, ActionPlan::Read)),
-            ],
-        ),
-    ]
+    vec![(
+        "a tombstone hides when the one before it is swept out with the same step",
+        Scale::moved(),
+        vec![
+            mutex((0, LEAVE_TOMBSTONE)),
+            Move::Pass(61),
+            mutex((1, LEAVE_TOMBSTONE)),
+            mutex((1, TAKE)),
+        ],
+    )]
 }

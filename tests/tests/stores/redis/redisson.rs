@@ -56,7 +56,7 @@ async fn what_is_laid_out_otherwise_is_no_lock() {
     let mut scene = Scene::new().await;
     let lock = LockKey::laid_out(Layout::Redisson, "orders");
     let () = scene.admin.set("orders", "a text").unwrap();
-    for mode in [Mode::Exclusive, Mode::Write, Mode::Permit] {
+    for mode in [Mode::Exclusive, Mode::Write] {
         let take = Action::Take(taking(mode, 1, true));
         let answer = scene.step("orders", mode.kind(), scene.client.owner(), take).await;
         let failure = answer.unwrap_err();
@@ -103,11 +103,7 @@ async fn everything(mut scene: Scene, patience: Duration) -> Result<(), String> 
     heard.set_read_timeout(Some(patience)).unwrap();
     let tag = |name: &str| format!("{{{name}}}");
     let () = scene.admin.rpush(format!("redisson_lock_queue:{}", tag("app:till")), THEIRS).unwrap();
-    let told = [
-        ("app:till", Mode::Exclusive, 2),
-        ("app:book", Mode::Read, 2),
-        ("app:pool", Mode::Permit, 1),
-    ];
+    let told = [("app:till", Mode::Exclusive, 2), ("app:book", Mode::Read, 2)];
     for (name, mode, messages) in told {
         let owner = scene.client.owner();
         ask(&scene, name, mode, owner, Action::Take(taking(mode, 1, false))).await?;
@@ -123,15 +119,15 @@ async fn everything(mut scene: Scene, patience: Duration) -> Result<(), String> 
     sharded.set_read_timeout(Some(patience)).unwrap();
     drop(heard);
     drop(listener);
-    redis::cmd("SSUBSCRIBE").arg("redisson_sc:{app:pool}").exec(&mut sharded).unwrap();
+    redis::cmd("SSUBSCRIBE").arg("redisson_rwlock:{app:book}").exec(&mut sharded).unwrap();
     let owner = scene.client.owner();
-    let permit = Action::Take(taking(Mode::Permit, 1, false));
-    ask(&scene, "app:pool", Mode::Permit, owner, permit.clone()).await?;
-    ask(&scene, "app:pool", Mode::Permit, owner, FREE).await?;
+    ask(&scene, "app:book", Mode::Read, owner, Action::Take(taking(Mode::Read, 1, false))).await?;
+    ask(&scene, "app:book", Mode::Read, owner, FREE).await?;
     sharded.recv_response().map_err(|_| "nobody was told by SPUBLISH".to_owned())?;
-    // What is no number is told to be no semaphore.
-    let () = scene.admin.set("app:pool", "a text").unwrap();
-    match ask(&scene, "app:pool", Mode::Permit, scene.client.owner(), permit).await {
+    // What is no hash is told to be no lock.
+    let () = scene.admin.set("app:book", "a text").unwrap();
+    let read = Action::Take(taking(Mode::Read, 1, false));
+    match ask(&scene, "app:book", Mode::Read, scene.client.owner(), read).await {
         Err(refusal) if refusal.contains("is no lock") => Ok(()),
         other => Err(format!("{other:?}")),
     }

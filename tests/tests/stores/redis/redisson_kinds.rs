@@ -1,8 +1,7 @@
-//! Locks that several may hold, in the dialect `redisson`: readers, writers and permits, ours beside Redisson's.
+//! Locks that several may hold, in the dialect `redisson`: readers and writers, ours beside Redisson's.
 
 use std::time::Duration;
 
-use fencelock::Code;
 use fencelock::port::{Action, Kind, LockState, Mode, Outcome};
 use fencelock_tests::bare::{TTL, taking};
 use fencelock_tests::redisson::{FREE, Scene, THEIRS, field, lease_of};
@@ -44,63 +43,6 @@ async fn b14_a_writer_is_one_field_and_its_end_wakes_all() {
     let expected = ["1", "0"].map(|text| ("redisson_rwlock:{shelf}".to_owned(), text.to_owned()));
     assert_eq!(told, expected);
     assert!(scene.fields("shelf").is_empty());
-}
-
-#[tokio::test]
-async fn a_permit_is_an_id_with_an_end() {
-    let mut scene = Scene::new().await;
-    let owner = scene.hold("seats", Mode::Permit).await;
-    let free: u32 = scene.admin.get("seats").unwrap();
-    let ids: Vec<String> = scene.admin.zrange("{seats}:timeout", 0, -1).unwrap();
-    assert_eq!((free, ids), (1, vec![owner.to_string()]));
-    // One of theirs whose end has come is given back by whoever looks first.
-    let () = scene.admin.set("seats", 0).unwrap();
-    let () = scene.admin.zadd("{seats}:timeout", "theirs", 1).unwrap();
-    let other = scene.hold("seats", Mode::Permit).await;
-    let told = scene.heard(1, scene.ask("seats", Kind::Semaphore, owner, FREE)).await;
-    assert_eq!(told, [("redisson_sc:{seats}".to_owned(), "1".to_owned())]);
-    scene.free("seats", Mode::Permit, other).await;
-    let free: u32 = scene.admin.get("seats").unwrap();
-    let rest: u32 = scene.admin.exists("{seats}:timeout").unwrap();
-    assert_eq!((free, rest), (2, 0));
-}
-
-/// The waiter that waits longest says how many permits there are, not the one that looks last.
-#[tokio::test]
-async fn a_semaphore_that_vanished_is_made_anew_by_the_first_in_line() {
-    let mut scene = Scene::new().await;
-    let () = scene.admin.set("seats", 0).unwrap();
-    let owners = [scene.client.owner(), scene.client.owner()];
-    for (owner, limit) in owners.into_iter().zip([5, 1]) {
-        let take = Action::Take(taking(Mode::Permit, limit, true));
-        let outcome = scene.ask("seats", Kind::Semaphore, owner, take).await;
-        assert!(matches!(outcome, Outcome::Queued { .. }), "{outcome:?}");
-    }
-    let () = scene.admin.del("seats").unwrap();
-    let refreshed =
-        scene.ask("seats", Kind::Semaphore, owners[0], Action::Refresh { ttl: TTL }).await;
-    assert!(matches!(refreshed, Outcome::Granted { .. }), "{refreshed:?}");
-    let free: u32 = scene.admin.get("seats").unwrap();
-    assert_eq!(free, 4);
-}
-
-/// Redisson's holders give theirs back by adding one: a counter that forgot them would end above the limit.
-#[tokio::test]
-async fn a_semaphore_that_is_made_anew_knows_who_still_holds() {
-    let mut scene = Scene::new().await;
-    let later = u64::MAX >> 20;
-    let () = scene.admin.zadd("{seats}:timeout", "theirs", later).unwrap();
-    let () = scene.admin.zadd("{seats}:timeout", "ended", 1).unwrap();
-    let mine = scene.hold("seats", Mode::Permit).await;
-    let free: u32 = scene.admin.get("seats").unwrap();
-    let ids: Vec<String> = scene.admin.zrange("{seats}:timeout", 0, -1).unwrap();
-    assert_eq!((free, ids.len()), (0, 2));
-    scene.miss("seats", Mode::Permit).await;
-    scene.free("seats", Mode::Permit, mine).await;
-    // All permits are theirs, and nothing says how many there are.
-    let () = scene.admin.del("seats").unwrap();
-    let () = scene.admin.zadd("{seats}:timeout", "more of theirs", later).unwrap();
-    scene.miss("seats", Mode::Permit).await;
 }
 
 /// The reader that stays may be dead: the lock must not outlive it by the lease of one that has gone.
@@ -154,44 +96,6 @@ async fn a_writer_of_theirs_is_shown_as_one() {
     let seen = scene.look("shelf").await;
     assert_eq!((seen.kind, modes(&seen)), (Kind::ReadWrite, vec![(Mode::Write, false)]));
     assert!(seen.holders[0].left.is_some());
-}
-
-#[tokio::test]
-async fn permits_of_theirs_are_shown_with_their_ends() {
-    let mut scene = Scene::new().await;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let ends = (now + TTL).as_millis() as u64;
-    let () = scene.admin.set("seats", 0).unwrap();
-    let () = scene.admin.zadd("{seats}:timeout", "theirs", ends).unwrap();
-    let () = scene.admin.zadd("{seats}:timeout", "ended", 1).unwrap();
-    let seen = scene.look("seats").await;
-    assert_eq!((seen.kind, modes(&seen)), (Kind::Semaphore, vec![(Mode::Permit, false)]));
-    assert!(seen.holders[0].left.is_some_and(|left| left <= TTL && left > TTL / 2));
-    // One of ours holds, one waits: nobody is forgotten.
-    scene.hold("seats", Mode::Permit).await;
-    let waiter = scene.client.owner();
-    let take = Action::Take(taking(Mode::Permit, 2, true));
-    scene.ask("seats", Kind::Semaphore, waiter, take).await;
-    let seen = scene.look("seats").await;
-    assert_eq!(modes(&seen), [(Mode::Permit, false), (Mode::Permit, true)]);
-    assert_eq!(seen.waiters.len(), 1);
-}
-
-/// Permits without a lease leave no trace but their lack.
-#[tokio::test]
-async fn a_semaphore_without_leases_is_held_once_none_is_free() {
-    let mut scene = Scene::new().await;
-    let () = scene.admin.set("seats", 1).unwrap();
-    let seen = scene.look("seats").await;
-    assert!(seen.holders.is_empty());
-    let () = scene.admin.set("seats", 0).unwrap();
-    let seen = scene.look("seats").await;
-    assert_eq!((seen.kind, modes(&seen)), (Kind::Semaphore, vec![(Mode::Permit, false)]));
-    assert_eq!(seen.holders[0].left, None);
-    // What is no number is no semaphore to whoever takes it, and to whoever looks.
-    let () = scene.admin.set("seats", "a text").unwrap();
-    let answer = scene.step("seats", Kind::Mutex, scene.client.owner(), Action::Read).await;
-    assert_eq!(answer.unwrap_err().error.code(), Code::Conflict);
 }
 
 /// How each holds, and whether it is one of ours.

@@ -31,11 +31,8 @@ for at, owner in ipairs(all) do
   end
 end
 for _, one in ipairs(theirs or {}) do
-  -- Permits without a lease show by their lack alone, so they are shown only where nobody else holds.
-  if one.rest >= 0 or one.mode ~= 4 or count == 0 then
-    reply[1] = one.kind
-    add(one.mode, -1, one.rest, 0, '', '')
-  end
+  reply[1] = 2
+  add(one.mode, -1, one.rest, 0, '', '')
 end
 reply[4] = count
 for at = 1, #lock.queue, 33 do

@@ -51,7 +51,7 @@ macro_rules! files {
 /// So many of [`SCRIPTS`] are those of a mutex.
 const LOADED: usize = 6;
 
-const SCRIPTS: [(Script, &str); 26] = [
+const SCRIPTS: [(Script, &str); 22] = [
     (
         Script(Call::Take, Mutex, Own),
         files!("clock" "vote" "take_plain" "lock" "own" "mutex" "ask" "take"),
@@ -74,7 +74,7 @@ const SCRIPTS: [(Script, &str); 26] = [
     (Script(Call::Renew, Mutex, Redisson), files!("clock" "lock" "redisson" "mutex" "ask" "renew")),
     (
         Script(Call::Look, Mutex, Redisson),
-        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "redisson_permits" "redisson_look" "look"),
+        files!("clock" "lock" "redisson" "shared" "redisson_read_write" "redisson_look" "look"),
     ),
     (
         Script(Call::Take, ReadWrite, Redisson),
@@ -91,22 +91,6 @@ const SCRIPTS: [(Script, &str); 26] = [
     (
         Script(Call::Renew, ReadWrite, Redisson),
         files!("clock" "lock" "redisson" "shared" "redisson_read_write" "ask" "renew"),
-    ),
-    (
-        Script(Call::Take, Semaphore, Redisson),
-        files!("clock" "lock" "redisson" "shared" "redisson_permits" "ask" "take"),
-    ),
-    (
-        Script(Call::Free, Semaphore, Redisson),
-        files!("clock" "lock" "redisson" "shared" "redisson_permits" "free"),
-    ),
-    (
-        Script(Call::Leave, Semaphore, Redisson),
-        files!("clock" "lock" "redisson" "shared" "redisson_permits" "leave"),
-    ),
-    (
-        Script(Call::Renew, Semaphore, Redisson),
-        files!("clock" "lock" "redisson" "shared" "redisson_permits" "ask" "renew"),
     ),
 ];
 

@@ -28,21 +28,8 @@ end
 
 -- A lock is a hash: a field for each holder, and `mode` if it is a read-write lock.
 
--- The value is no hash. A caller that takes a semaphore of ours for another lock learns its kind.
-local function no_hash(key)
-  for at = 1, #KEYS, 2 do
-    local ours = KEYS[at] == key and tonumber(redis.call('HGET', KEYS[at + 1], 'k') or '') == 3
-    if ours and type(redis.pcall('GET', key)) == 'string' then
-      beneath[key] = { permits = '1' }
-      return Lock.mark_of(3)
-    end
-  end
-  redis.call('HGETALL', key)
-end
-
 function Lock.under(key)
-  local all = redis.pcall('HGETALL', key)
-  if all.err then return no_hash(key) end
+  local all = redis.call('HGETALL', key)
   if not all[1] then return false end
   local fields, ours = {}, nil
   for at = 1, #all, 2 do
@@ -61,11 +48,9 @@ local function others(key)
   return false
 end
 
--- Asked of a lock whose use by us has come to its end. Permits that are all free stay where they are, and are no lock.
+-- Asked of a lock whose use by us has come to its end.
 function Lock.only_ours(lock)
-  local key = lock.key
-  if beneath[key] and beneath[key].permits then redis.call('HGETALL', key) end
-  return not others(key)
+  return not others(lock.key)
 end
 
 -- Writes a mutex.

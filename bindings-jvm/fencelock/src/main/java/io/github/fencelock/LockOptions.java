@@ -53,8 +53,8 @@ public interface LockOptions<T> extends HoldOptions<T> {
     }
 
     /**
-     * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper, nor with {@code
-     * redisson}. By default {@code 1}.
+     * How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper. By default {@code
+     * 1}.
      */
     default T permits(int permits) {
         return option("permits", permits);
