@@ -109,7 +109,7 @@ pub(crate) const PARTS: &[Part] = &[
         &[test!("--test sim --test awaits"), test!("--lib -- shuttle::"), "sim --seeds 200000", "sim --about cells --seeds 100000", "sim --about sessions --seeds 100000"]),
     full("grid", 900, "every case on every store, also by programs that are killed and frozen", ALL_STORES,
         &[test!("--test cases -- memory sim sim+queue sqlite"),
-          test!("--test cases -- redis redis+over+TLS redis+by+RESP2 redis+cluster redis+as+redisson redlock"),
+          test!("--test cases -- redis redis+over+TLS redis+cluster redis+as+redisson redlock"),
           test!("--test cases -- etcd"), test!("--test cases -- zookeeper"),
           test!("--test cases -- --at-once=12 postgres postgres+sessions postgres+rows"),
           test!("--test cases -- --at-once=12 mysql mysql+sessions mysql+rows")]),

@@ -1,7 +1,7 @@
 //! Servers that listen on a socket file (`redis+unix:`, a path as the host): not on Windows, where their clients have no such
 //! sockets.
 
-#[cfg(all(feature = "postgres", unix))]
+#[cfg(all(any(feature = "postgres", feature = "redis"), unix))]
 pub(super) use tokio::net::UnixStream as SocketFile;
 
 use crate::error::{Code, Error, Result};
@@ -14,13 +14,15 @@ pub(super) fn check() -> Result<()> {
 }
 
 /// No such connection exists: [`check`] has refused its URL.
-#[cfg(all(feature = "postgres", not(unix)))]
+#[cfg(all(any(feature = "postgres", feature = "redis"), not(unix)))]
 pub(super) struct SocketFile;
 
-#[cfg(all(feature = "postgres", not(unix)))]
+#[cfg(all(any(feature = "postgres", feature = "redis"), not(unix)))]
 impl SocketFile {
     #[allow(clippy::unused_async)] // As its counterpart, which does connect.
-    pub(super) async fn connect(_: &str) -> std::io::Result<tokio::net::TcpStream> {
+    pub(super) async fn connect(
+        _: impl AsRef<std::path::Path>,
+    ) -> std::io::Result<tokio::net::TcpStream> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 }

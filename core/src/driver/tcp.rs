@@ -22,14 +22,6 @@ const AGAIN: Duration = Duration::from_secs(10);
 #[cfg(unix)]
 const RETRIES: u32 = 3;
 
-/// How idle connections are probed.
-pub(super) fn keepalive() -> TcpKeepalive {
-    let probes = TcpKeepalive::new().with_time(IDLE).with_interval(AGAIN);
-    #[cfg(unix)]
-    let probes = probes.with_retries(RETRIES);
-    probes
-}
-
 /// A connection to whichever address of the host answers first.
 pub(super) async fn connect(
     name: &str,
@@ -38,7 +30,10 @@ pub(super) async fn connect(
 ) -> io::Result<TcpStream> {
     let stream = first(lookup_host((name, port)).await?.collect(), runtime).await?;
     stream.set_nodelay(true)?;
-    SockRef::from(&stream).set_tcp_keepalive(&keepalive())?;
+    let probes = TcpKeepalive::new().with_time(IDLE).with_interval(AGAIN);
+    #[cfg(unix)]
+    let probes = probes.with_retries(RETRIES);
+    SockRef::from(&stream).set_tcp_keepalive(&probes)?;
     Ok(stream)
 }
 

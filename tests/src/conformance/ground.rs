@@ -47,7 +47,6 @@ pub enum Backend {
     /// The same over TLS.
     RedisTls,
     /// The same, where only the older protocol is spoken.
-    RedisResp2,
     /// A cluster of Redis servers.
     RedisCluster,
     /// A Redis server on which all locks are laid out as Redisson's.
@@ -73,13 +72,8 @@ impl Backend {
         Self::Zookeeper,
     ];
     /// Other ways to Redis.
-    pub const WAYS: [Self; 5] = [
-        Self::RedisTls,
-        Self::RedisResp2,
-        Self::RedisCluster,
-        Self::RedisAsRedisson,
-        Self::Redlock,
-    ];
+    pub const WAYS: [Self; 4] =
+        [Self::RedisTls, Self::RedisCluster, Self::RedisAsRedisson, Self::Redlock];
 
     /// Its name in the table.
     pub fn name(self) -> &'static str {
@@ -98,7 +92,6 @@ impl Backend {
             Self::MysqlRows => "mysql rows",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
-            Self::RedisResp2 => "redis by RESP2",
             Self::RedisCluster => "redis cluster",
             Self::RedisAsRedisson => "redis as redisson",
             Self::Redlock => "redlock",
@@ -130,7 +123,6 @@ pub(super) struct Grounds {
     etcd: OnceLock<Arc<Mutex<EtcdServer>>>,
     zookeeper: OnceLock<Arc<Mutex<ZookeeperServer>>>,
     tls: OnceLock<Encrypted>,
-    resp2: OnceLock<Arc<Mutex<RedisServer>>>,
     open: OnceLock<Arc<Mutex<RedisServer>>>,
     cluster: OnceLock<Arc<ClusterSet>>,
     quorum: OnceLock<Arc<QuorumSet>>,
@@ -253,13 +245,6 @@ impl Grounds {
             Backend::RedisTls => {
                 let Encrypted { server, url, .. } = self.tls.get_or_init(Encrypted::start);
                 Ground { redis: Some(server.clone()), ..Ground::without_server(url.clone()) }
-            }
-            Backend::RedisResp2 => {
-                let words = ["--rename-command", "HELLO", ""];
-                let start = || Arc::new(Mutex::new(RedisServer::start_with(&words)));
-                let server = self.resp2.get_or_init(start).clone();
-                let url = lock(&server).url().to_string();
-                Ground { redis: Some(server), ..Ground::without_server(url) }
             }
             Backend::RedisAsRedisson => {
                 let start = || Arc::new(Mutex::new(RedisServer::start()));

@@ -182,6 +182,7 @@ impl Address {
         let written = url.password().map(str::to_owned);
         let mut secrets: Vec<_> = [plain, written, of_sentinels.1].into_iter().flatten().collect();
         secrets.retain(|secret| !secret.is_empty());
+        let settings = settings.set_protocol(ProtocolVersion::RESP3);
         let settings = settings.set_lib_name("fencelock", env!("CARGO_PKG_VERSION"));
         Ok(Self { topology, tls: None, settings, password: None, sentinel, secrets })
     }
@@ -191,19 +192,14 @@ impl Address {
         Self { topology: Topology::Node(host.clone()), ..self.clone() }
     }
 
-    /// Whether there is one server only, wherever it is.
-    pub(super) fn is_single(&self) -> bool {
-        matches!(self.topology, Topology::Single(_))
-    }
-
     /// The nodes of a cluster that were named.
     pub(super) fn seeds(&self) -> &[Host] {
         if let Topology::Cluster(seeds) = &self.topology { seeds } else { &[] }
     }
 
-    /// The credentials and the protocol of a connection.
-    pub(super) fn settings(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
-        let settings = self.settings.clone().set_protocol(protocol);
+    /// The credentials of a connection, which speaks RESP3: notices come over it too.
+    pub(super) fn settings(&self) -> RedisConnectionInfo {
+        let settings = self.settings.clone();
         match &self.password {
             Some(password) => settings.set_password(password.now()),
             None => settings,
@@ -300,7 +296,7 @@ mod tests {
     fn u23_sockets_have_credentials_and_sentinels_their_own() {
         let url = "redis+unix:///run/redis.sock?user=me&password=hunter%2B2&database=3";
         let address = parse(url, &[]).unwrap();
-        let settings = address.settings(ProtocolVersion::RESP2);
+        let settings = address.settings();
         assert_eq!((settings.username(), settings.db()), (Some("me"), 3));
         assert_eq!(settings.password(), Some("hunter+2"));
         assert_eq!(format!("{address} {address:?}"), "/run/redis.sock /run/redis.sock");

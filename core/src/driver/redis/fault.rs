@@ -61,6 +61,7 @@ const REPLIES: &[(&str, Code, &str)] = &[
     ("MOVED", Code::Unavailable, "the cluster moved this key to another node; try again"),
     ("ASK", Code::Unavailable, "the cluster is moving this key to another node; try again"),
     ("CROSSSLOT", Code::Unsupported, CROSSSLOT),
+    ("NOPROTO", Code::Unsupported, "the server does not speak RESP3; Redis 6 or newer is needed"),
 ];
 
 /// The same for replies without a telling first word.
@@ -165,6 +166,9 @@ pub(super) fn unreachable(address: &impl Named, error: &RedisError) -> Error {
     }
     if error.kind() == ErrorKind::AuthenticationFailed {
         return refusal(address, "WRONGPASS", None);
+    }
+    if error.kind() == ErrorKind::RESP3NotSupported {
+        return refusal(address, "NOPROTO", None);
     }
     let reason = error.to_string();
     if reason.contains("fatal alert") {

@@ -11,8 +11,8 @@ use redis::{Arg, Cmd, Value};
 use super::cell::CellCall;
 use super::fault::{self, Named};
 use super::guarantees;
-use super::keys::{DIALECTS, Scan};
-use super::replies::{is_unknown_script, notice};
+use super::keys::{self, DIALECTS};
+use super::replies::{self, Replies, notice};
 use super::scripts::{self, CELL, Clock, Script, Sent};
 use super::steps::{Request, fail};
 use crate::driver::within::within;
@@ -209,40 +209,33 @@ impl Shared {
             .map_err(|reason| Failure::unknown(fault::unanswered(&self.server, &reason)))
     }
 
-    /// Calls scripts by hash, and by text those that the server does not know; `command` makes a call of them.
     async fn call(
         &self,
         scripts: &[Script],
         command: impl Fn(usize, &str, &str) -> Cmd,
-    ) -> Result<Vec<Value>, Failure> {
-        let first = |(at, script): (usize, &Script)| {
-            let (verb, script) = self.clock.call(*script, &self.sent);
-            command(at, verb, &script)
-        };
-        let mut values = self.send(scripts.iter().enumerate().map(first).collect()).await?;
-        let unknown = |at: &usize| is_unknown_script(&values[*at]);
-        let forgotten: Vec<usize> = (0..scripts.len()).filter(unknown).collect();
-        if !forgotten.is_empty() {
-            let whole = |at: &usize| command(*at, "EVAL", &self.clock.text(scripts[*at]));
-            let again = forgotten.iter().map(whole).collect();
-            for (at, value) in forgotten.into_iter().zip(self.send(again).await?) {
-                values[at] = value;
-            }
-        }
-        Ok(values)
+    ) -> Result<Replies, Failure> {
+        let send = |commands| async { Ok((self.send(commands).await?, None)) };
+        replies::call(scripts, &self.clock, &self.sent, command, send).await
+    }
+
+    /// One command that changes nothing.
+    async fn look(&self, command: Cmd) -> Result<Value> {
+        let reply = self.send(vec![command]).await.map_err(|failure| failure.error)?.pop();
+        let reply = reply.unwrap_or_default().extract_error();
+        reply.map_err(|error| fault::unreachable(&self.server, &error))
     }
 
     async fn carry_out(self: &Arc<Self>, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
         let scripts: Vec<_> = plan.iter().map(|request| request.script).collect();
         let command =
             |at: usize, verb: &str, script: &str| plan[at].command(verb, script, &self.channel);
-        let values = match self.call(&scripts, command).await {
-            Ok(values) => values,
+        let Replies { values, lack } = match self.call(&scripts, command).await {
+            Ok(replies) => replies,
             Err(failure) => return fail(batch, &failure),
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, value) in plan.iter().zip(values) {
-            request.answers(value, &self.server, &mut answers);
+            request.answers(value, &lack, &self.server, &mut answers);
         }
         if answers.iter().any(|answer| matches!(answer, Ok(Outcome::Queued { .. }))) {
             self.look_for_them();
@@ -252,8 +245,7 @@ impl Shared {
 
     async fn cell(&self, cell: &CellCall<'_>) -> Result<Value, Failure> {
         let command = |_, verb: &str, script: &str| cell.command(verb, script);
-        let mut values = self.call(&[CELL], command).await?;
-        cell.accepted(values.pop().unwrap_or_default(), &self.server)
+        cell.accepted(self.call(&[CELL], command).await?.only()?, &self.server)
     }
 
     /// Somebody waits. Where nobody hears for them, they are made to look, for as long as there are any.
@@ -336,15 +328,7 @@ impl LeaseStore for HostStore {
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        let server = &self.0.server;
-        let mut names = std::collections::BTreeSet::new();
-        let mut scan = Scan::of(prefix);
-        while let Some(command) = scan.next() {
-            let reply = self.0.send(vec![command]).await.map_err(|failure| failure.error)?.pop();
-            let reply = reply.unwrap_or_default().extract_error();
-            let found = scan.take_in(reply.map_err(|error| fault::unreachable(server, &error))?);
-            names.extend(found.map_err(|error| fault::unanswered(server, &error.to_string()))?);
-        }
+        let names = keys::names(prefix, &self.0.server, |command| self.0.look(command)).await?;
         Ok(names.into_iter().collect())
     }
 

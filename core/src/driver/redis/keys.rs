@@ -1,16 +1,19 @@
 //! The keys of locks, their side records, cells and gates, and those of other libraries beside them. All keys of a lock lie in one hash slot.
 
-use once_cell::race::OnceBox;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use redis::{Cmd, ParsingError, Value};
+use redis::{Cmd, Value};
 
-use crate::port::{Action, CellKey, Kind, Layout, LockKey, Mode, Step, Take};
+use super::fault::{self, Named};
+use crate::error::Result;
+use crate::port::{Action, CellKey, Layout, LockKey, Mode, Step, Take};
 
 /// The dialects spoken beside the own layout, by their words.
 pub(super) const DIALECTS: &[&str] = &["plain", "redisson"];
 
 /// How many slots a cluster has.
+#[cfg(any(feature = "redis", test))]
 pub(super) const SLOTS: usize = 16384;
 /// Where the birth mark of a node of a quorum lies.
 pub(super) const BIRTH: &str = "fencelock:born";
@@ -66,10 +69,10 @@ pub(super) fn mark_key(key: &str) -> String {
     [OPENING, &tag(key), "}:acks"].concat()
 }
 
-/// The slot of a lock's keys.
+/// The slot of our keys for a lock.
 #[cfg(any(feature = "redis", test))]
 pub(super) fn slot_of(key: &str) -> u16 {
-    slot(hash_tag(key).unwrap_or(key).as_bytes())
+    slot(tag(key).as_bytes())
 }
 
 /// The lock whose side record lies under this key, if it is one.
@@ -96,16 +99,11 @@ pub(super) fn pattern(prefix: &str) -> String {
     pattern
 }
 
-/// The text in the braces of the record's key, chosen so that both keys share a slot.
+/// The text in the braces of our keys: what a cluster hashes of the key itself, unless a lone brace is in it.
 fn tag(key: &str) -> Cow<'_, str> {
     match hash_tag(key) {
         Some(tag) => tag.into(),
-        None if !key.contains(['{', '}']) => key.into(),
-        // The whole key is hashed, but it cannot stand within braces: any short text of the same slot does.
-        None => {
-            let tag = tags()[usize::from(slot(key.as_bytes()))];
-            tag.iter().map(|byte| char::from(*byte)).collect::<String>().into()
-        }
+        None => key.replace(['{', '}'], "_").into(),
     }
 }
 
@@ -116,6 +114,7 @@ fn hash_tag(key: &str) -> Option<&str> {
     (!tag.is_empty()).then_some(tag)
 }
 
+#[cfg(any(feature = "redis", test))]
 fn slot(hashed: &[u8]) -> u16 {
     let crc = hashed.iter().fold(0u16, |crc, byte| {
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
@@ -123,32 +122,6 @@ fn slot(hashed: &[u8]) -> u16 {
         })
     });
     crc % SLOTS as u16
-}
-
-/// One text of four letters and digits for every slot.
-fn tags() -> &'static [[u8; 4]] {
-    // Nobody waits for another one to find them: after a fork, that one might not exist.
-    static TAGS: OnceBox<Vec<[u8; 4]>> = OnceBox::new();
-    TAGS.get_or_init(|| Box::new(find_tags()))
-}
-
-fn find_tags() -> Vec<[u8; 4]> {
-    const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut tags = vec![[0; 4]; SLOTS];
-    let mut missing = SLOTS;
-    for number in 0..LETTERS.len().pow(4) {
-        let letter = |place: u32| LETTERS[number / 36usize.pow(place) % 36];
-        let text = [letter(0), letter(1), letter(2), letter(3)];
-        let tag = &mut tags[usize::from(slot(&text))];
-        if *tag == [0; 4] {
-            *tag = text;
-            missing -= 1;
-            if missing == 0 {
-                break;
-            }
-        }
-    }
-    tags
 }
 
 /// A key that Redisson puts beside the lock, in its slot.
@@ -164,7 +137,6 @@ pub(super) fn redisson_side_key(step: &Step) -> Option<String> {
     }
     match &step.action {
         Action::Read => None,
-        _ if step.kind == Kind::Semaphore => Some(beside(step.lock.as_str(), "timeout")),
         Action::Take(Take { mode: Mode::Read, .. }) => {
             let suffix = format!("{}:0:rwlock_timeout:1", step.owner.hyphenated());
             Some(beside(step.lock.as_str(), &suffix))
@@ -173,11 +145,16 @@ pub(super) fn redisson_side_key(step: &Step) -> Option<String> {
     }
 }
 
-/// Whether Redisson's keys of this lock lie in different slots: a brace that stands alone changes what is hashed.
+/// Whether the key of another library for this lock lies in another slot than ours: a brace that stands alone changes what is hashed.
 #[cfg(feature = "redis")]
 pub(super) fn lies_apart(lock: &LockKey) -> bool {
-    let key = lock.as_str();
-    lock.layout() == Layout::Redisson && slot_of(&beside(key, "")) != slot_of(key)
+    let elsewhere =
+        |key: &str| slot(hash_tag(key).unwrap_or(key).as_bytes()) != slot_of(lock.as_str());
+    match lock.layout() {
+        Layout::Plain => elsewhere(lock.as_str()),
+        Layout::Redisson => elsewhere(lock.as_str()) || elsewhere(&beside(lock.as_str(), "")),
+        _ => false,
+    }
 }
 
 /// Whom to wake when a lock becomes free: an element of this list, and a message to this channel; either may be empty.
@@ -202,34 +179,25 @@ pub(super) fn wake_of(lock: &LockKey) -> Option<Wake> {
 /// How many keys one `SCAN` looks at.
 const COUNT: u32 = 1000;
 
-/// A look at all keys, a part at a time.
-pub(super) struct Scan<'a> {
-    prefix: &'a str,
-    /// Where to go on; none: it was all.
-    cursor: Option<String>,
-}
-
-impl<'a> Scan<'a> {
-    /// For the locks whose key begins like this.
-    pub(super) fn of(prefix: &'a str) -> Self {
-        Self { prefix, cursor: Some("0".to_owned()) }
-    }
-
-    /// The next command to send, if the scan is not at its end.
-    pub(super) fn next(&self) -> Option<Cmd> {
-        let cursor = self.cursor.as_ref()?;
+/// The locks on a server whose key begins with `prefix`; `look` sends a command.
+pub(super) async fn names<F: Future<Output = Result<Value>>>(
+    prefix: &str,
+    server: &impl Named,
+    look: impl Fn(Cmd) -> F,
+) -> Result<BTreeSet<LockKey>> {
+    let (mut names, mut cursor) = (BTreeSet::new(), "0".to_owned());
+    loop {
         let mut command = redis::cmd("SCAN");
-        command.arg(cursor).arg("MATCH").arg(pattern(self.prefix)).arg("COUNT").arg(COUNT);
-        Some(command)
-    }
-
-    /// The locks in what came back, perhaps some of them again.
-    pub(super) fn take_in(&mut self, reply: Value) -> Result<Vec<LockKey>, ParsingError> {
-        let (next, keys): (String, Vec<Vec<u8>>) = redis::from_redis_value(reply)?;
-        self.cursor = (next != "0").then_some(next);
+        command.arg(&cursor).arg("MATCH").arg(pattern(prefix)).arg("COUNT").arg(COUNT);
+        let keys: Vec<Vec<u8>>;
+        (cursor, keys) = redis::from_redis_value(look(command).await?)
+            .map_err(|error| fault::unanswered(server, &error.to_string()))?;
         let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
         let locks = records.filter_map(lock_of_record);
-        Ok(locks.filter(|lock| lock.as_str().starts_with(self.prefix)).collect())
+        names.extend(locks.filter(|lock| lock.as_str().starts_with(prefix)));
+        if cursor == "0" {
+            return Ok(names);
+        }
     }
 }
 
@@ -250,13 +218,6 @@ mod tests {
                 assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
                 assert_eq!(lock_of_record(&record), Some(lock));
             }
-        }
-    }
-
-    #[test]
-    fn every_slot_has_a_tag() {
-        for (number, tag) in tags().iter().enumerate() {
-            assert_eq!(usize::from(slot(tag)), number);
         }
     }
 

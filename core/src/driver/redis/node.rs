@@ -8,9 +8,9 @@ use redis::{Cmd, Pipeline, Value};
 use super::cell::CellCall;
 use super::connection::{Link, Live};
 use super::fault;
-use super::keys::{self, BIRTH, Scan};
-use super::replies::{UNBORN, is_unknown_script};
-use super::scripts::{BORN, CELL, Clock, Script};
+use super::keys::{self, BIRTH};
+use super::replies::{self, Replies, UNBORN};
+use super::scripts::{self, BORN, CELL, Clock};
 use super::steps::{self, Request, fail};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step, Take};
@@ -21,21 +21,6 @@ pub(super) struct Node {
     pub(super) link: Arc<Link>,
     data_age: DataAge,
     clock: Clock,
-}
-
-/// The replies to an exchange, one for each request.
-pub(super) struct Replies {
-    pub(super) values: Vec<Value>,
-    pub(super) lack: Lack,
-}
-
-/// The parts missing from an exchange, each as an error.
-#[derive(Default)]
-pub(super) struct Lack {
-    /// Scripts the server had forgotten were sent once more, and had no answer.
-    failed: Option<Error>,
-    /// Too few replicas have acknowledged what was written.
-    acks: Option<Error>,
 }
 
 impl Node {
@@ -54,7 +39,7 @@ impl Node {
     #[cfg(feature = "test-hooks")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
         let live = self.link.live().await?;
-        for set in self.send(&live, vec![super::scripts::set_clock(now)]).await? {
+        for set in self.send(&live, vec![scripts::set_clock(now)]).await? {
             set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
         }
         self.clock.stop();
@@ -78,67 +63,30 @@ impl Node {
     }
 
     /// Sends commands, the way they need: `asking` has the node of a cluster take them although their slot is still coming to
-    /// it, `mark` has the replicas acknowledge them.
+    /// it, `mark` has the replicas acknowledge them. Answers also why too few replicas have, if so.
     async fn send_as(
         &self,
         live: &Arc<Live>,
         mut commands: Vec<Cmd>,
         asking: bool,
         mark: Option<String>,
-        lack: &mut Lack,
-    ) -> Result<Vec<Value>> {
+    ) -> Result<(Vec<Value>, Option<Error>), Failure> {
         if asking {
             let permitted =
                 commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
             commands = permitted.collect();
         }
-        let mut values = match (&live.ack_connection, mark) {
+        let sent = match (&live.ack_connection, mark) {
             (Some(ack_connection), Some(mark)) => {
-                let acked = ack_connection.send(&self.link, live, commands, mark).await?;
-                lack.acks = acked.lack.or(lack.acks.take());
-                acked.values
+                ack_connection.send(&self.link, live, commands, mark).await
             }
-            _ => self.send(live, commands).await?,
+            _ => self.send(live, commands).await.map(|values| (values, None)),
         };
+        let (mut values, lack) = sent.map_err(Failure::unknown)?;
         if asking {
             values = values.into_iter().skip(1).step_by(2).collect();
         }
-        Ok(values)
-    }
-
-    /// Calls scripts by hash, and once more by text those that the server has forgotten; `command` makes a call.
-    async fn call(
-        &self,
-        live: &Arc<Live>,
-        scripts: &[Script],
-        command: impl Fn(usize, &str, &str) -> Cmd,
-        asking: bool,
-        mark: Option<String>,
-    ) -> Result<Replies> {
-        let mut lack = Lack::default();
-        let first = |(at, script): (usize, &Script)| {
-            let (verb, script) = self.clock.call(*script, &live.sent);
-            command(at, verb, &script)
-        };
-        let commands = scripts.iter().enumerate().map(first).collect();
-        let mut values = self.send_as(live, commands, asking, mark.clone(), &mut lack).await?;
-        let unknown = |at: &usize| is_unknown_script(&values[*at]);
-        let forgotten: Vec<usize> = (0..values.len()).filter(unknown).collect();
-        if forgotten.is_empty() {
-            return Ok(Replies { values, lack });
-        }
-        let whole = |at: &usize| command(*at, "EVAL", &self.clock.text(scripts[*at]));
-        let commands = forgotten.iter().map(whole).collect();
-        match self.send_as(live, commands, asking, mark, &mut lack).await {
-            Ok(again) => {
-                for (at, value) in forgotten.into_iter().zip(again) {
-                    values[at] = value;
-                }
-            }
-            // Only these are unknown; the others have their answers.
-            Err(error) => lack.failed = Some(error),
-        }
-        Ok(Replies { values, lack })
+        Ok((values, lack))
     }
 
     /// Sends requests; `asking`: although their slot is still coming to this node.
@@ -147,7 +95,7 @@ impl Node {
         live: &Arc<Live>,
         plan: &[Request<'_>],
         asking: bool,
-    ) -> Result<Replies> {
+    ) -> Result<Replies, Failure> {
         let channel = &self.link.channel;
         let mark = || {
             let mut steps = plan.iter().flat_map(|request| request.steps);
@@ -158,7 +106,8 @@ impl Node {
         let mark = if self.link.acks > 0 { mark() } else { None };
         let scripts: Vec<_> = plan.iter().map(|request| request.script).collect();
         let command = |at: usize, verb: &str, script: &str| plan[at].command(verb, script, channel);
-        self.call(live, &scripts, command, asking, mark).await
+        let send = |commands| self.send_as(live, commands, asking, mark.clone());
+        replies::call(&scripts, &self.clock, &live.sent, command, send).await
     }
 
     /// Runs a script on one cell; `asking`: although its slot is still coming to this node.
@@ -167,10 +116,10 @@ impl Node {
         live: &Arc<Live>,
         cell: &CellCall<'_>,
         asking: bool,
-    ) -> Result<Value> {
+    ) -> Result<Value, Failure> {
         let command = |_, verb: &str, script: &str| cell.command(verb, script);
-        let Replies { mut values, lack } = self.call(live, &[CELL], command, asking, None).await?;
-        lack.failed.map_or_else(|| Ok(values.pop().unwrap_or_default()), Err)
+        let send = |commands| self.send_as(live, commands, asking, None);
+        replies::call(&[CELL], &self.clock, &live.sent, command, send).await?.only()
     }
 
     /// Sends what a batch was cut into; answers every step.
@@ -185,23 +134,13 @@ impl Node {
         {
             return fail(batch, &Failure::refused(error));
         }
-        let behind = live.cancelled().and_then(|cancelled| cancelled.behind(batch));
-        let replanned = behind.as_ref().map(|batch| Request::plan(batch));
-        let sent = {
-            let awaited = live.cancelled().map(|cancelled| cancelled.awaits(batch));
-            let sent = self.exchange(&live, replanned.as_deref().unwrap_or(plan), false).await;
-            if let (Some(awaited), Ok(_)) = (awaited, &sent) {
-                awaited.answered();
-            }
-            sent
-        };
-        let Replies { values, lack } = match sent {
+        let Replies { values, lack } = match self.exchange(&live, plan, false).await {
             Ok(replies) => replies,
-            Err(error) => return fail(batch, &Failure::unknown(error)),
+            Err(failure) => return fail(batch, &failure),
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, reply) in plan.iter().zip(values) {
-            self.take_in(request, reply, &lack, &mut answers);
+            request.answers(reply, &lack, &self.link.address, &mut answers);
         }
         for (step, answer) in batch.iter().zip(&mut answers) {
             if let (Action::Take(Take { vote: Some(vote), .. }), Ok(UNBORN)) =
@@ -251,28 +190,6 @@ impl Node {
         Ok(run)
     }
 
-    /// Appends the answers that a reply gives to the request's steps.
-    pub(super) fn take_in(
-        &self,
-        request: &Request<'_>,
-        reply: Value,
-        lack: &Lack,
-        answers: &mut Vec<Answer>,
-    ) {
-        if let Some(error) = lack.failed.as_ref().filter(|_| is_unknown_script(&reply)) {
-            return answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
-        }
-        let before = answers.len();
-        request.answers(reply, &self.link.address, answers);
-        let Some(error) = &lack.acks else { return };
-        for answer in &mut answers[before..] {
-            if matches!(answer, Ok(Outcome::Granted { .. })) {
-                // It stands on the master, and on how many others nobody knows.
-                *answer = Err(Failure::unknown(error.clone()));
-            }
-        }
-    }
-
     /// One command that changes nothing.
     pub(super) async fn look(&self, command: Cmd) -> Result<Value> {
         let live = self.link.live().await?;
@@ -282,14 +199,7 @@ impl Node {
 
     /// Adds the locks on this server whose key begins with `prefix`.
     pub(super) async fn names(&self, prefix: &str, names: &mut BTreeSet<LockKey>) -> Result<()> {
-        let mut scan = Scan::of(prefix);
-        while let Some(command) = scan.next() {
-            let reply = self.look(command).await?;
-            let unread = |error: redis::ParsingError| {
-                fault::unanswered(&self.link.address, &error.to_string())
-            };
-            names.extend(scan.take_in(reply).map_err(unread)?);
-        }
+        names.append(&mut keys::names(prefix, &self.link.address, |it| self.look(it)).await?);
         Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Value;
+use redis::{Cmd, Value};
 
 use super::fault::{self, Named};
-use super::scripts::Call;
-use super::steps::{Request, millis};
+use super::scripts::{Call, Clock, Script, Sent};
+use super::steps::{Request, fail, millis};
 use crate::error::Error;
 use crate::fence::Token;
 use crate::port::{
@@ -30,9 +30,86 @@ mod word {
     pub(super) const LAST: i64 = RECOVERING;
 }
 
+/// The replies to an exchange, one for each request.
+pub(super) struct Replies {
+    pub(super) values: Vec<Value>,
+    pub(super) lack: Lack,
+}
+
+/// The parts missing from an exchange.
+#[derive(Default)]
+pub(super) struct Lack {
+    /// Scripts the server had forgotten were sent once more, and had no answer.
+    pub(super) failed: Option<Failure>,
+    /// Too few replicas have acknowledged what was written.
+    pub(super) acks: Option<Error>,
+}
+
+/// Calls scripts by hash, and once more by text those that the server has forgotten. `command` makes a call; `send` sends some, and answers
+/// also which acknowledgements the replies lack.
+pub(super) async fn call<F: Future<Output = Result<(Vec<Value>, Option<Error>), Failure>>>(
+    scripts: &[Script],
+    clock: &Clock,
+    sent: &Sent,
+    command: impl Fn(usize, &str, &str) -> Cmd,
+    send: impl Fn(Vec<Cmd>) -> F,
+) -> Result<Replies, Failure> {
+    let first = |(at, script): (usize, &Script)| {
+        let (verb, script) = clock.call(*script, sent);
+        command(at, verb, &script)
+    };
+    let (mut values, acks) = send(scripts.iter().enumerate().map(first).collect()).await?;
+    let mut lack = Lack { failed: None, acks };
+    let unknown = |at: &usize| is_unknown_script(&values[*at]);
+    let forgotten: Vec<usize> = (0..values.len()).filter(unknown).collect();
+    if forgotten.is_empty() {
+        return Ok(Replies { values, lack });
+    }
+    let whole = |at: &usize| command(*at, "EVAL", &clock.text(scripts[*at]));
+    match send(forgotten.iter().map(whole).collect()).await {
+        Ok((again, acks)) => {
+            lack.acks = acks.or(lack.acks);
+            for (at, value) in forgotten.into_iter().zip(again) {
+                values[at] = value;
+            }
+        }
+        // Only these are unknown; the others have their answers.
+        Err(failure) => lack.failed = Some(failure),
+    }
+    Ok(Replies { values, lack })
+}
+
+impl Replies {
+    /// The reply to the only request.
+    pub(super) fn only(mut self) -> Result<Value, Failure> {
+        self.lack.failed.map_or_else(|| Ok(self.values.pop().unwrap_or_default()), Err)
+    }
+}
+
 impl Request<'_> {
     /// Appends the answer that the reply gives to each step.
-    pub(super) fn answers(&self, reply: Value, address: &impl Named, answers: &mut Vec<Answer>) {
+    pub(super) fn answers(
+        &self,
+        reply: Value,
+        lack: &Lack,
+        address: &impl Named,
+        answers: &mut Vec<Answer>,
+    ) {
+        if let Some(failure) = lack.failed.as_ref().filter(|_| is_unknown_script(&reply)) {
+            return answers.extend(fail(self.steps, failure));
+        }
+        let before = answers.len();
+        self.read(reply, address, answers);
+        let Some(error) = &lack.acks else { return };
+        for answer in &mut answers[before..] {
+            if matches!(answer, Ok(Outcome::Granted { .. })) {
+                // It stands on the master, and on how many others nobody knows.
+                *answer = Err(Failure::unknown(error.clone()));
+            }
+        }
+    }
+
+    fn read(&self, reply: Value, address: &impl Named, answers: &mut Vec<Answer>) {
         match (reply, self.steps) {
             (Value::ServerError(error), steps) => {
                 let text = fault::words(&error);
@@ -88,7 +165,7 @@ fn answer(step: &Step, reply: &Value, address: &impl Named) -> Answer {
 }
 
 /// Whether the server does not know the script: then it certainly did not run.
-pub(super) fn is_unknown_script(reply: &Value) -> bool {
+fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
 }
 
@@ -225,8 +302,18 @@ pub(super) fn notice(message: &[u8]) -> Option<Notice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::redis::steps::tests::renewals;
     use crate::error::Code;
+
+    fn renewals(count: usize) -> Vec<Step> {
+        let owner = OwnerId::parse(&"1".repeat(32)).expect("32 digits");
+        let (lock, kind) = (LockKey::new("orders"), Kind::Mutex);
+        let step = |at: usize| {
+            let ttl = Duration::from_micros(1500) * u32::try_from(at + 1).expect("few");
+            let action = if at == 1 { Action::Refresh { ttl } } else { Action::Renew { ttl } };
+            Step { lock: lock.clone(), owner, kind, action }
+        };
+        (0..count).map(step).collect()
+    }
 
     #[test]
     fn only_whole_messages_are_notices() {
@@ -259,7 +346,7 @@ mod tests {
         ]);
         let steps = renewals(5);
         let mut answers = Vec::new();
-        Request::plan(&steps)[0].answers(reply, &Here, &mut answers);
+        Request::plan(&steps)[0].answers(reply, &Lack::default(), &Here, &mut answers);
         let held = |token, millis| Outcome::Granted {
             token: Token::new(token),
             left: Duration::from_millis(millis),

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use redis::aio::{MultiplexedConnection, PubSubStream};
+use redis::aio::PubSubStream;
 use redis::{AsyncConnectionConfig, Pipeline, ProtocolVersion, RedisConnectionInfo, Value};
 
 use super::address::{Address, Host};
-use super::connection::wire::{self, AbortOnDrop, Trouble};
+use super::connection::wire::{self, Trouble};
 use super::fault;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
@@ -141,7 +141,7 @@ fn open() -> RedisConnectionInfo {
 /// whose password it is, and nobody but one who knows it. With `requirepass` a sentinel knows no users.
 fn credentials(address: &Address) -> impl Iterator<Item = RedisConnectionInfo> {
     let named = address.sentinel.clone().map(RedisConnectionInfo::set_skip_set_lib_name);
-    let ours = address.settings(ProtocolVersion::RESP2).set_db(0);
+    let ours = address.settings().set_protocol(ProtocolVersion::RESP2).set_db(0);
     let password = ours.password().map(str::to_owned);
     let alone = password.filter(|_| ours.username().is_some());
     let alone = alone.map(|password| open().set_password(password));
@@ -212,7 +212,7 @@ async fn answers(
 ) -> Result<Vec<Value>> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None);
     let named = |trouble: Trouble| trouble.into_error(address).with("server", sentinel.to_string());
-    let (mut connection, _abort): (MultiplexedConnection, Option<AbortOnDrop>) =
+    let (mut connection, _abort) =
         wire::connect(address, sentinel, settings, config.set_response_timeout(None), runtime)
             .await
             .map_err(named)?;

@@ -208,7 +208,7 @@ impl RedisStore {
         match &self.servers {
             Servers::One(node) => {
                 let live = node.link.live().await.map_err(Failure::refused)?;
-                let reply = node.run(&live, call, false).await.map_err(Failure::unknown)?;
+                let reply = node.run(&live, call, false).await?;
                 call.accepted(reply, self.address()).inspect_err(|failure| {
                     if fault::is_demotion(&failure.error) {
                         node.link.demote(&live);

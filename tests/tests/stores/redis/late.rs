@@ -1,7 +1,6 @@
 //! A Redis server whose answers come later than the lease they grant: no wait for ever, and no word of other holders.
 
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code, Error, EventKind, Reason};
@@ -85,42 +84,4 @@ async fn a_run_later_than_its_lease_leaves_its_instant_to_others() {
     });
     run.await.succeed().await.check().unwrap();
     client.close().await;
-}
-
-/// How many tombstones a hundred tries leave that are given up before the answer has come.
-async fn tombstones() -> usize {
-    let server = RedisServer::start();
-    let other = fencelock::connect(server.url().as_str()).await.expect("the server takes clients");
-    let mut held = Vec::new();
-    for number in 0..100 {
-        held.push(other.lock(&format!("orders:{number}")).acquire().await.unwrap());
-    }
-    let proxy = Proxy::before(server.port()).await;
-    let client = fencelock::connect(proxy.url().as_str()).await.expect("the server takes clients");
-    let slow = proxy.slow_replies(SLOW);
-    let locks: Vec<_> = (0..100).map(|number| client.lock(&format!("orders:{number}"))).collect();
-    let mut tries: Vec<_> = locks.iter().map(|lock| Box::pin(lock.try_acquire())).collect();
-    for one in &mut tries {
-        assert!(one.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    }
-    // They go out, and their answers are on their way.
-    tokio::time::sleep(SLOW / 3).await;
-    drop(tries);
-    drop(slow);
-    client.close().await;
-    let mut admin = server.admin();
-    let records: Vec<String> =
-        redis::cmd("KEYS").arg("fencelock:*:lock:*").query(&mut admin).unwrap();
-    let mut count = 0;
-    for record in records {
-        let fields: Vec<Vec<u8>> = redis::cmd("HKEYS").arg(&record).query(&mut admin).unwrap();
-        count += fields.iter().filter(|field| field.len() == 33 && field[0] == b'x').count();
-    }
-    count
-}
-
-/// The requests that take them back come behind them on the same connection.
-#[tokio::test]
-async fn tries_that_are_given_up_leave_no_tombstones() {
-    assert_eq!(tombstones().await, 0);
 }

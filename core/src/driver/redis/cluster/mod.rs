@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use redis::{AsyncConnectionConfig, ProtocolVersion, Value};
+use redis::{AsyncConnectionConfig, Value};
 
 use super::address::{Address, Host};
 use super::connection::Link;
@@ -246,7 +246,7 @@ impl Cluster {
         let address = self.address.node(host);
         let config =
             AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        let settings = address.settings(ProtocolVersion::RESP2);
+        let settings = address.settings();
         let connected = wire::connect(&address, host, settings, config, &self.runtime).await;
         let (mut connection, _abort) = connected.map_err(|trouble| trouble.into_error(&address))?;
         let reply = connection.send_packed_command(&question()).await;

@@ -16,7 +16,8 @@ use crate::driver::redis::cell::CellCall;
 use crate::driver::redis::connection::Live;
 use crate::driver::redis::fault;
 use crate::driver::redis::keys::{lies_apart, slot_of};
-use crate::driver::redis::node::{Node, Replies};
+use crate::driver::redis::node::Node;
+use crate::driver::redis::replies::Replies;
 use crate::driver::redis::steps::Request;
 use crate::error::{Code, Error, Result};
 use crate::port::{Answer, Failure, Step};
@@ -53,11 +54,7 @@ struct Delivery {
 
 impl Cluster {
     /// Carries the steps of a batch out, each where its lock lies. `all`: as one.
-    pub(in crate::driver::redis) async fn carry_out(
-        self: &Arc<Self>,
-        batch: &[Step],
-        all: bool,
-    ) -> Vec<Answer> {
+    pub(crate) async fn carry_out(self: &Arc<Self>, batch: &[Step], all: bool) -> Vec<Answer> {
         let mut parts: Vec<_> =
             cut(batch, all).into_iter().map(|part| (part, Way::Owner)).collect();
         if all && parts.len() > 1 {
@@ -157,10 +154,10 @@ impl Cluster {
         let exchange = node.exchange(&live, &plan, asking);
         let Replies { values, lack } = match self.watched(exchange).await {
             Ok(replies) => replies,
-            Err(error) => {
+            Err(failure) => {
                 self.doubt();
                 // It may have been carried out, so it is not sent again; the cluster client of the crate would do that by itself.
-                return fail(delivery, &Failure::unknown(error));
+                return fail(delivery, &failure);
             }
         };
         let mut answers = Vec::new();
@@ -180,17 +177,14 @@ impl Cluster {
             if is_down(&reply) {
                 self.doubt();
             }
-            node.take_in(request, reply, &lack, &mut answers);
+            request.answers(reply, &lack, &node.link.address, &mut answers);
             delivery.answers.extend(part.places[at].iter().copied().zip(answers.drain(..)));
         }
         delivery
     }
 
     /// Runs a script on one cell, where that lies.
-    pub(in crate::driver::redis) async fn run(
-        self: &Arc<Self>,
-        cell: &CellCall<'_>,
-    ) -> Result<Value, Failure> {
+    pub(crate) async fn run(self: &Arc<Self>, cell: &CellCall<'_>) -> Result<Value, Failure> {
         let mut way = Way::Owner;
         for _ in 0..=REDIRECTIONS {
             let asking = matches!(way, Way::Asking(_));
@@ -207,9 +201,9 @@ impl Cluster {
             let live = self.reached(&node, []).await.map_err(Failure::refused)?;
             let reply = match self.watched(node.run(&live, cell, asking)).await {
                 Ok(reply) => reply,
-                Err(error) => {
+                Err(failure) => {
                     self.doubt();
-                    return Err(Failure::unknown(error));
+                    return Err(failure);
                 }
             };
             let Some((to, moved)) = elsewhere(&reply, &host) else {

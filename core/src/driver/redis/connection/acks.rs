@@ -18,7 +18,7 @@ use crate::runtime::sync::Mutex;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The second connection to one server. What comes while a `WAIT` is under way goes out together behind it.
-pub(in crate::driver::redis) struct AckConnection {
+pub(crate) struct AckConnection {
     connection: MultiplexedConnection,
     state: Mutex<AckQueue>,
 }
@@ -38,18 +38,15 @@ struct Batch {
 }
 
 /// The replies, and why they count for nothing if too few replicas have acknowledged.
-pub(in crate::driver::redis) struct Acked {
-    pub(in crate::driver::redis) values: Vec<Value>,
-    pub(in crate::driver::redis) lack: Option<Error>,
-}
+type Acked = (Vec<Value>, Option<Error>);
 
 impl AckConnection {
-    pub(in crate::driver::redis) fn new(connection: MultiplexedConnection) -> Self {
+    pub(crate) fn new(connection: MultiplexedConnection) -> Self {
         Self { connection, state: Mutex::default() }
     }
 
     /// Sends commands, and answers when enough replicas have what they wrote, or have not said so in time.
-    pub(in crate::driver::redis) async fn send(
+    pub(crate) async fn send(
         self: &Arc<Self>,
         link: &Arc<Link>,
         live: &Arc<Live>,
@@ -113,7 +110,7 @@ impl AckConnection {
                 for (reply, count) in replies.into_iter().zip(counts) {
                     let values = values.by_ref().take(count).collect();
                     // Who has gone will undo what it asked for.
-                    let _ = reply.send(Ok(Acked { values, lack: lack.clone() }));
+                    let _ = reply.send(Ok((values, lack.clone())));
                 }
             }
             Err(error) => {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use futures_util::stream::StreamExt;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
 
 use super::acks::AckConnection;
 use super::wire::{self, AbortOnDrop, Trouble};
@@ -48,10 +47,17 @@ impl Link {
 
     async fn shake_hands(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {
         let broken = Arc::new(AtomicBool::new(false));
-        let (mut connection, protocol, task) = self
-            .open(&place, &broken)
-            .await
-            .map_err(|trouble| trouble.into_error(&self.address))?;
+        let (link, flag) = (Arc::downgrade(self), Arc::clone(&broken));
+        let pushed = config().set_push_sender(move |push| {
+            receive(&link, &flag, &push);
+            Ok::<_, SendError>(())
+        });
+        let connect = |config| {
+            let settings = self.address.settings();
+            wire::connect(&self.address, &place, settings, config, &self.runtime)
+        };
+        let trouble = |trouble: Trouble| trouble.into_error(&self.address);
+        let (mut connection, task) = connect(pushed).await.map_err(trouble)?;
         let unreachable = |error| fault::unreachable(&self.address, &error);
         // A cluster node or a sentinel behind `redis://` would fail at the second lock.
         let server_info = ServerInfo::of(&mut connection).await.map_err(unreachable)?;
@@ -63,29 +69,23 @@ impl Link {
         wire::load(&mut connection)
             .await
             .map_err(|error| fault::scriptless(&self.address, &error))?;
-        let mut tasks: Vec<_> = task.into_iter().collect();
+        let mut tasks = vec![task];
         let mut ack_connection = None;
         // `WAIT` holds up everything behind it on its connection, so it has one of its own.
         if self.acks > 0 {
-            let settings = self.address.settings(protocol);
-            let second =
-                wire::connect(&self.address, &place, settings, config(), &self.runtime).await;
-            let (connection, task) = second.map_err(|trouble| trouble.into_error(&self.address))?;
+            let (connection, task) = connect(config()).await.map_err(trouble)?;
             ack_connection = Some(Arc::new(AckConnection::new(connection)));
-            tasks.extend(task);
+            tasks.push(task);
         }
         if let Topology::Sentinel { sentinels, master } = &self.address.topology {
             tasks.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
         }
         let tasks = Arc::new(Mutex::new(tasks));
-        let (cancelled, sent) = (Arc::default(), Arc::new(Sent::loaded()));
+        let sent = Arc::new(Sent::loaded());
         let live = Arc::new(Live {
             connection,
-            cancelled,
             sent,
             ack_connection,
-            place,
-            protocol,
             broken,
             subscribed: Arc::default(),
             tasks,
@@ -115,61 +115,13 @@ impl Link {
         })
     }
 
-    /// Connects by the newest protocol the server speaks.
-    async fn open(
-        self: &Arc<Self>,
-        place: &Host,
-        broken: &Arc<AtomicBool>,
-    ) -> Result<(MultiplexedConnection, ProtocolVersion, Option<AbortOnDrop>), Trouble> {
-        let (link, flag) = (Arc::downgrade(self), Arc::clone(broken));
-        let pushed = config().set_push_sender(move |push| {
-            receive(&link, &flag, &push);
-            Ok::<_, SendError>(())
-        });
-        // With RESP3 notices come over this connection, with RESP2 over a second one.
-        for (protocol, config) in
-            [(ProtocolVersion::RESP3, pushed), (ProtocolVersion::RESP2, config())]
-        {
-            let settings = self.address.settings(protocol);
-            match wire::connect(&self.address, place, settings, config, &self.runtime).await {
-                Ok((connection, task)) => return Ok((connection, protocol, task)),
-                Err(trouble) if protocol == ProtocolVersion::RESP3 && trouble.lacks_resp3() => {}
-                Err(trouble) => return Err(trouble),
-            }
-        }
-        unreachable!("the last protocol's end is an answer")
-    }
-
-    /// Has the server tell this client its notices: on the connection itself, or where the server cannot, on another.
-    pub(super) async fn subscribe(self: &Arc<Self>, live: &Live) -> Result<()> {
+    /// Has the server tell this client its notices.
+    pub(super) async fn subscribe(&self, live: &Live) -> Result<()> {
         if live.subscribed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        if live.protocol == ProtocolVersion::RESP3 {
-            let subscribed = live.connection.clone().subscribe(&self.channel).await;
-            return subscribed.map_err(|error| fault::unreachable(&self.address, &error));
-        }
-        let settings = self.address.settings(live.protocol);
-        let subscriber = async {
-            let mut subscriber =
-                wire::listen(&self.address, &live.place, settings, &self.runtime).await?;
-            subscriber.subscribe(&self.channel).await?;
-            Ok(subscriber.into_on_message())
-        };
-        let mut messages =
-            subscriber.await.map_err(|trouble: Trouble| trouble.into_error(&self.address))?;
-        let (link, broken) = (Arc::downgrade(self), Arc::clone(&live.broken));
-        let task = AbortOnDrop::tie(&self.runtime, async move {
-            while let Some(message) = messages.next().await {
-                let Some(link) = link.upgrade() else { return };
-                link.tell(message.get_payload_bytes());
-            }
-            if let Some(link) = link.upgrade() {
-                link.broke(&broken);
-            }
-        });
-        live.tasks.lock().push(task);
-        Ok(())
+        let subscribed = live.connection.clone().subscribe(&self.channel).await;
+        subscribed.map_err(|error| fault::unreachable(&self.address, &error))
     }
 }
 

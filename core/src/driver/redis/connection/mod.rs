@@ -4,7 +4,6 @@ mod acks;
 mod handshake;
 pub(super) mod wire;
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,12 +11,12 @@ use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
+use redis::RedisError;
 use redis::aio::MultiplexedConnection;
-use redis::{ProtocolVersion, RedisError};
 
 use self::acks::AckConnection;
 use self::wire::AbortOnDrop;
-use super::address::{Address, Host, Topology};
+use super::address::{Address, Topology};
 use super::fault;
 use super::replies::notice;
 use super::scripts::Sent;
@@ -25,7 +24,7 @@ use crate::driver::within::{on_task, within};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
-use crate::port::{Action, Instant, Notice, NoticeSink, OwnerId, RuntimeHandle, Step};
+use crate::port::{Action, Instant, Notice, NoticeSink, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
 
 /// A connection on which nothing came for so long is asked whether it is still there before a Take: what stands between may have dropped it
@@ -71,14 +70,10 @@ enum LinkState {
 #[derive(Clone)]
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
-    /// Those whose Take went over it, unless replicas have to acknowledge: that goes another way.
-    cancelled: Arc<Cancelled>,
     /// Scripts that the server knows by a call over it.
     pub(super) sent: Arc<Sent>,
     /// Where replicas have to acknowledge: the way of what they have to.
     pub(super) ack_connection: Option<Arc<AckConnection>>,
-    place: Host,
-    protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
     subscribed: Arc<AtomicBool>,
     /// The tasks that serve the connection and end with it.
@@ -86,11 +81,6 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Attempts whose Take was sent over this connection, if all steps go over it.
-    pub(super) fn cancelled(&self) -> Option<&Cancelled> {
-        self.ack_connection.is_none().then_some(&*self.cancelled)
-    }
-
     /// Ends what serves it, and with that what is under way on it: nobody waits for a server that was left.
     fn let_go(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -331,58 +321,5 @@ impl Link {
             sink(Notice::Gap);
         }
         up.then_some(())
-    }
-}
-
-/// Attempts whose Take was sent over one connection, and whose answer nobody waits for any more: a step that takes one of them back over the
-/// same connection arrives after its Take, so it needs no tombstone.
-#[derive(Default)]
-pub(super) struct Cancelled(Mutex<BTreeSet<OwnerId>>);
-
-/// Somebody waits for the answers to a batch, until this is dropped.
-pub(super) struct Awaited<'a> {
-    cancelled: &'a Cancelled,
-    batch: &'a [Step],
-    answered: bool,
-}
-
-impl Cancelled {
-    /// A batch is about to be sent over this connection, and never again: what is dropped before it was sent will not be.
-    pub(super) fn awaits<'a>(&'a self, batch: &'a [Step]) -> Awaited<'a> {
-        Awaited { cancelled: self, batch, answered: false }
-    }
-
-    /// The batch as it is to be sent instead, if it takes such attempts back.
-    pub(super) fn behind(&self, batch: &[Step]) -> Option<Vec<Step>> {
-        let buries = |step: &Step| matches!(step.action, Action::Leave { tombstone: Some(_) });
-        if !batch.iter().any(buries) {
-            return None;
-        }
-        let mut cancelled = self.0.lock();
-        let behind = |step: &Step| {
-            let mut step = step.clone();
-            if buries(&step) && cancelled.remove(&step.owner) {
-                step.action = Action::Leave { tombstone: None };
-            }
-            step
-        };
-        Some(batch.iter().map(behind).collect())
-    }
-}
-
-impl Awaited<'_> {
-    /// It is known what became of each step.
-    pub(super) fn answered(mut self) {
-        self.answered = true;
-    }
-}
-
-impl Drop for Awaited<'_> {
-    fn drop(&mut self) {
-        let takes = |step: &&Step| matches!(step.action, Action::Take(_));
-        if !self.answered && self.batch.iter().any(|step| takes(&step)) {
-            let owners = self.batch.iter().filter(takes).map(|step| step.owner);
-            self.cancelled.0.lock().extend(owners);
-        }
     }
 }
