@@ -7,6 +7,7 @@ use url::Url;
 use crate::error::{Code, Error, Result};
 
 /// Where one server listens.
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub, reason = "the dialects of SQL have it in their signatures")]
 pub struct Host {
@@ -14,6 +15,7 @@ pub struct Host {
     pub(super) port: u16,
 }
 
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, port } = self;
@@ -22,6 +24,7 @@ impl fmt::Display for Host {
 }
 
 /// Says that a request may have been carried out or not.
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
 pub(super) fn unanswered(server: &impl fmt::Display, reason: &str) -> Error {
     let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
     Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)

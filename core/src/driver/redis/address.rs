@@ -1,13 +1,15 @@
 //! Where the servers are, how they stand together, and the credentials. The password never leaves this file but to
 //! the servers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
+use redis::{ProtocolVersion, RedisConnectionInfo};
 use url::Url;
 
 use super::fault::Named;
+use crate::driver::hosts;
 use crate::driver::password_file::PasswordFile;
 use crate::driver::socket_file;
 use crate::driver::tls::Tls;
@@ -70,10 +72,9 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.topology {
             Topology::Single(host) | Topology::Node(host) => host.fmt(f),
-            Topology::Cluster(seeds) => list(f, seeds),
+            Topology::Cluster(seeds) => f.write_str(&hosts::shown(seeds)),
             Topology::Sentinel { sentinels, master } => {
-                write!(f, "{master} of ")?;
-                list(f, sentinels)
+                write!(f, "{master} of {}", hosts::shown(sentinels))
             }
         }
     }
@@ -85,13 +86,6 @@ impl Named for Address {
         let all = self.secrets.iter().chain(&read);
         all.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
-}
-
-fn list(f: &mut fmt::Formatter<'_>, hosts: &[Host]) -> fmt::Result {
-    for (at, host) in hosts.iter().enumerate() {
-        write!(f, "{}{host}", if at == 0 { "" } else { "," })?;
-    }
-    Ok(())
 }
 
 impl Address {
@@ -109,60 +103,44 @@ impl Address {
 
     /// The same without what TLS takes, which lies in files.
     pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
-        let scheme = url.scheme();
-        let (base, way) = scheme.split_once('+').unwrap_or((scheme, ""));
-        let secure = base == "rediss";
-        if !secure && base != "redis" || secure && way == "unix" {
+        let (base, way) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
+        if base != "redis" && (base != "rediss" || way == "unix") {
             return Err(malformed());
         }
-        if way == "unix" {
+        let (user, password, mut path) = if way == "unix" {
             socket_file::check()?;
-        }
-        let mut bare = url.clone();
-        // The query carries fencelock's own options, which the crate would take for its own.
-        bare.set_query(None);
-        bare.set_fragment(None);
-        let mut master = None;
-        if way != "unix" {
-            // Whether it is encrypted is our affair: the crate would install a crypto provider for the whole process.
-            bare.set_scheme("redis").map_err(|()| malformed())?;
-        }
-        if way == "sentinel" {
-            let (name, database) = path_of(url);
-            master = Some(name.filter(|name| !name.is_empty()).ok_or_else(malformed)?);
-            bare.set_path(&database);
-            bare.set_port(Some(url.port().unwrap_or(SENTINEL_PORT))).map_err(|()| malformed())?;
-        }
-        let info = bare.into_connection_info().map_err(|_| malformed())?;
-        let first = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => Host::Tcp(host.clone(), *port),
-            ConnectionAddr::Unix(path) => Host::Unix(path.clone()),
+            let database = parameter(url, "database").unwrap_or_default();
+            (parameter(url, "user"), parameter(url, "password"), database)
+        } else {
+            let user = Some(decoded(url.username())?).filter(|user| !user.is_empty());
+            let password = url.password().map(decoded).transpose()?;
+            (user, password, url.path().trim_matches('/').to_owned())
+        };
+        let all = |port| hosts::each(url, others, malformed, move |url| host(url, port));
+        let topology = match way {
+            "unix" if !matches!(url.path(), "" | "/") => {
+                Topology::Single(Host::Unix(decoded(url.path())?.into()))
+            }
+            "" if others.is_empty() => Topology::Single(host(url, PORT)?),
+            "sentinel" => {
+                let (master, database) = path.split_once('/').unwrap_or((&path, ""));
+                let master = Some(decoded(master)?).filter(|name| !name.is_empty());
+                let master = master.ok_or_else(malformed)?;
+                path = database.to_owned();
+                Topology::Sentinel { sentinels: all(SENTINEL_PORT)?, master }
+            }
+            "cluster" if matches!(&*path, "" | "0") => Topology::Cluster(all(PORT)?),
             _ => return Err(malformed()),
         };
-        let topology = match (way, master) {
-            ("sentinel", Some(master)) => {
-                let more = others.iter().map(|host| host_of(host, SENTINEL_PORT));
-                let sentinels = std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?;
-                Topology::Sentinel { sentinels, master }
-            }
-            ("cluster", _) if info.redis_settings().db() == 0 => {
-                let more = others.iter().map(|host| host_of(host, PORT));
-                Topology::Cluster(std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?)
-            }
-            ("" | "unix", _) if others.is_empty() => Topology::Single(first),
-            _ => return Err(malformed()),
-        };
-        let mut settings = info.redis_settings().clone();
-        if way == "unix" {
-            if let Some(user) = parameter(url, "user") {
-                settings = settings.set_username(user);
-            }
-            if let Some(password) = parameter(url, "password") {
-                settings = settings.set_password(password);
-            }
-            if let Some(database) = parameter(url, "database") {
-                settings = settings.set_db(database.parse().map_err(|_| malformed())?);
-            }
+        let mut settings = RedisConnectionInfo::default();
+        if !path.is_empty() {
+            settings = settings.set_db(path.parse().map_err(|_| malformed())?);
+        }
+        if let Some(user) = user {
+            settings = settings.set_username(user);
+        }
+        if let Some(password) = password {
+            settings = settings.set_password(password);
         }
         let of_sentinels = (parameter(url, "sentinel_user"), parameter(url, "sentinel_password"));
         let sentinel = match of_sentinels.clone() {
@@ -217,22 +195,20 @@ fn parameter(url: &Url, name: &str) -> Option<String> {
     url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// The master's name and the database behind it.
-fn path_of(url: &Url) -> (Option<String>, String) {
-    let mut words = url.path_segments().into_iter().flatten();
-    let decode = |word| percent_encoding::percent_decode_str(word).decode_utf8();
-    let name = words.next().and_then(|word| decode(word).ok()).map(std::borrow::Cow::into_owned);
-    (name, words.collect::<Vec<_>>().join("/"))
+fn decoded(text: &str) -> Result<String> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| malformed())
 }
 
-fn host_of(text: &str, port: u16) -> Result<Host> {
-    let url = Url::parse(&format!("redis://{text}")).map_err(|_| malformed())?;
+fn host(url: &Url, port: u16) -> Result<Host> {
     let host = match url.host().ok_or_else(malformed)? {
         url::Host::Ipv6(address) => address.to_string(),
         host => host.to_string(),
     };
-    let plain = url.username().is_empty() && url.path().is_empty() && !host.is_empty();
-    if plain { Ok(Host::Tcp(host, url.port().unwrap_or(port))) } else { Err(malformed()) }
+    if host.is_empty() {
+        return Err(malformed());
+    }
+    Ok(Host::Tcp(host, url.port().unwrap_or(port)))
 }
 
 fn malformed() -> Error {
@@ -282,14 +258,6 @@ mod tests {
         assert_eq!(code("redis://a", &["b"]), Code::Invalid);
         assert_eq!(code("redis+sentinel://a/m", &["b:port"]), Code::Invalid);
         assert_eq!(code("redis+sentinel://a/m", &[""]), Code::Invalid);
-    }
-
-    #[test]
-    fn sockets_of_the_machine_are_addresses_too() {
-        assert_eq!(
-            parse("redis+unix:///run/redis.sock", &[]).unwrap().to_string(),
-            "/run/redis.sock"
-        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ const PHRASES: &[(&str, Code, &str)] = &[
     (
         "unknown command",
         Code::Unsupported,
-        "the server lacks a command; Redis 6 or newer with scripts is needed",
+        "the server lacks a command; Redis 6 or newer, or another server that runs Lua scripts, is needed",
     ),
     ("no token is left", Code::Conflict, NO_TOKEN_LEFT),
     (
@@ -102,16 +102,6 @@ const PHRASES: &[(&str, Code, &str)] = &[
         Code::Invalid,
         "the server has no such database; look at the number in the URL",
     ),
-];
-
-/// How servers without Lua answer `SCRIPT LOAD`.
-const LUALESS: &[&str] = &[
-    "unknown command",
-    "unknown subcommand",
-    "not supported",
-    "unsupported",
-    "disabled",
-    "not implemented",
 ];
 
 /// An error reply in the server's words, its code first.
@@ -194,19 +184,6 @@ pub(super) fn absent(address: &impl Named, reason: &str) -> Error {
         .with("reason", address.scrub(reason))
 }
 
-/// Says why the scripts could not be made known to the server.
-pub(super) fn scriptless(address: &impl Named, error: &RedisError) -> Error {
-    let text = error.detail().unwrap_or_default().to_lowercase();
-    // Another first word has a meaning of its own.
-    if error.code() == Some("ERR") && LUALESS.iter().any(|phrase| text.contains(phrase)) {
-        let message = "the server speaks Redis' protocol but runs no Lua scripts, which every step of a lock is; use Redis, Valkey or another server that does";
-        return Error::new(Code::Unsupported, message)
-            .with("server", address.to_string())
-            .with("reply", address.scrub(&error.to_string()));
-    }
-    unreachable(address, error)
-}
-
 /// Whether a server has said that it is not the master: it may have been before, so another one is.
 #[cfg(feature = "redis")]
 pub(super) fn is_demotion(error: &Error) -> bool {
@@ -270,60 +247,6 @@ mod tests {
     impl Named for Server {
         fn scrub(&self, text: &str) -> String {
             text.replace("hunter2", "***")
-        }
-    }
-
-    /// As servers say it, word for word; what no test of ours brings a server to say most of all.
-    #[test]
-    fn replies_are_understood() {
-        for (reply, code, says) in [
-            (
-                "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
-                Code::Unavailable,
-                "cannot save its data",
-            ),
-            (
-                "DENIED Redis is running in protected mode because protected mode is enabled and no password is set",
-                Code::Auth,
-                "protected mode",
-            ),
-            (
-                "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
-                Code::Auth,
-                "leave it out of the URL",
-            ),
-            (
-                "ERR Script attempted to access a non local key in a cluster node script: 6b1bf486, on @user_script:1.",
-                Code::Unavailable,
-                "moving a key",
-            ),
-            (
-                "ERR Script attempted to access keys that do not hash to the same slot script: 6b1bf486, on @user_script:1.",
-                Code::Unsupported,
-                "{tag} in common",
-            ),
-            (
-                "ERR ACL failure in script: User clerk has no permissions to run the 'hset' command script: fd339f, on @user_script:1.",
-                Code::Auth,
-                "grant it the command",
-            ),
-            (
-                "ERR user_script:91: user_script:91: fencelock: no token is left script: 6b1bf486, on @user_script:91.",
-                Code::Conflict,
-                "keeps under this name",
-            ),
-            (
-                "ERR user_script:14: fencelock: another layout script: 6b1bf486, on @user_script:14.",
-                Code::Unsupported,
-                "another version",
-            ),
-            ("ERR what hunter2 says", Code::Internal, "does not know"),
-        ] {
-            let error = refusal(&Server, reply, None);
-            assert_eq!(error.code(), code, "{error}");
-            assert!(error.message().contains(says), "{error}");
-            assert_eq!(error.retryable(), code == Code::Unavailable, "{error}");
-            assert!(!error.to_string().contains("hunter2"), "{error}");
         }
     }
 }

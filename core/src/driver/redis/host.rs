@@ -159,7 +159,7 @@ impl HostStore {
         let mut replies = replies.map_err(|reason| fault::absent(&shared.server, &reason))?;
         shared.warning = replies.pop().and_then(guarantees::eviction_warning);
         for reply in replies {
-            reply.extract_error().map_err(|error| fault::scriptless(&shared.server, &error))?;
+            reply.extract_error().map_err(|error| fault::unreachable(&shared.server, &error))?;
         }
         Ok(Self(Arc::new(shared)))
     }

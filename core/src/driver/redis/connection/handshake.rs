@@ -66,9 +66,7 @@ impl Link {
             || self.demoted.load(Ordering::Acquire);
         server_info.check(&self.address, master)?;
         *self.warning.lock() = server_info.warning;
-        wire::load(&mut connection)
-            .await
-            .map_err(|error| fault::scriptless(&self.address, &error))?;
+        wire::load(&mut connection).await.map_err(unreachable)?;
         let mut tasks = vec![task];
         let mut ack_connection = None;
         // `WAIT` holds up everything behind it on its connection, so it has one of its own.
