@@ -6,12 +6,22 @@ pub mod cell;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 pub(crate) mod cell_document;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod cell_row;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod columns;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod datagram;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod entry_text;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "zookeeper"
+))]
 mod hosts;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod identifier;
@@ -29,6 +39,8 @@ mod password_file;
 pub mod postgres;
 #[doc(hidden)]
 pub mod record;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod record_row;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 #[doc(hidden)]
 pub mod recorded;

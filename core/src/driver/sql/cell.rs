@@ -3,47 +3,21 @@
 use std::time::Duration;
 
 use super::dialect::{Connection, Dialect, each};
-use super::fault::{Fault, bad_column};
+use super::fault::Fault;
 use super::link::Link;
-use super::row::number;
-use super::signed;
-use super::statement::{Answer, Row, Statement, column, name};
+use super::statement::{Answer, Statement, name};
 use super::transaction::{Progress, Work};
 use crate::driver::cell::{self, CellRecord, row_name};
+use crate::driver::cell_row::{record, values};
 use crate::error::Result;
-use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
+use crate::port::{CellKey, Change, Look, Swap};
 
 /// How often a client that changes cells deletes some that have ended.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// The record in a row; `None` if the row was only just made.
-fn record(row: &Row) -> Result<Option<CellRecord>> {
-    let Some(trail) = column::<Option<&str>>(row, 2, "trail")? else { return Ok(None) };
-    let trail: Vec<Mark> = serde_json::from_str(trail).map_err(|_| bad_column("trail"))?;
-    if trail.is_empty() {
-        return Err(bad_column("trail"));
-    }
-    let value = column::<Option<&str>>(row, 0, "value")?.map(Into::into);
-    let since = number(column(row, 1, "since")?, "since")?;
-    let ends = match column(row, 3, "forget_after")? {
-        None => u64::MAX,
-        Some(ends) => number(Some(ends), "forget_after")?,
-    };
-    Ok(Some(CellRecord { cell: Cell { value, since, trail }, ends }))
-}
-
 /// The statement that writes a record into its row.
 fn store<D: Dialect>(link: &Link<D>, key: &CellKey, record: &CellRecord) -> Statement {
-    let CellRecord { cell, ends } = record;
-    let trail = serde_json::to_string(&cell.trail).expect("marks are plain");
-    let values = [
-        name(row_name(key)),
-        cell.value.as_deref().into(),
-        signed(cell.since).into(),
-        trail.into(),
-        (*ends != u64::MAX).then(|| signed(*ends)).into(),
-    ];
-    Statement::kept(&link.texts.cell_store, values)
+    Statement::kept(&link.texts.cell_store, values(key, record))
 }
 
 /// The cell as it is.

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+pub(in crate::driver) use crate::driver::columns::bad_column;
 pub(in crate::driver) use crate::driver::hosts::absent;
 use crate::driver::hosts::unanswered;
 use crate::error::{Code, Error};
@@ -50,12 +51,6 @@ pub(in crate::driver) const READ_ONLY: &str =
 /// Says that the server takes no writes.
 pub(in crate::driver) fn read_only() -> Error {
     Error::new(Code::Unavailable, READ_ONLY)
-}
-
-/// Says that the row of a lock cannot be read.
-pub(in crate::driver) fn bad_column(column: &'static str) -> Error {
-    let message = "the row of this lock is not one fencelock wrote; look at it, then delete it while nobody holds it";
-    Error::new(Code::Conflict, message).with("column", column)
 }
 
 /// The connection broke, or nobody answered.

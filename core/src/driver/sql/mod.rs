@@ -19,14 +19,11 @@ pub(super) mod own_table;
 pub(super) mod plain;
 pub(super) mod pool;
 pub(super) mod records;
-pub(super) mod row;
 pub(super) mod session;
 pub(super) mod statement;
 pub(super) mod store;
 pub(super) mod sweep;
 mod transaction;
 
-/// SQL's numbers have a sign. What they cannot hold is never reached.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
+pub(super) use super::columns::signed;
+pub(super) use super::record_row as row;

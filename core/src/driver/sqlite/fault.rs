@@ -39,10 +39,8 @@ impl Fault {
         Self { error: self.error.with(field, value), ..self }
     }
 
-    /// A row whose column `column` cannot be read.
-    pub(super) fn column(column: &str) -> Self {
-        let message = "the row of this lock is not one fencelock wrote; look at it, then delete it while nobody holds it";
-        let error = Error::new(Code::Conflict, message).with("column", column);
+    /// A row that cannot be read.
+    pub(super) fn row(error: Error) -> Self {
         Self { kind: FaultKind::Row, error }
     }
 }

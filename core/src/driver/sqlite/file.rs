@@ -13,7 +13,7 @@ use crate::error::{Code, Error};
 /// SQLite's `application_id` of our files: "fenc".
 const APPLICATION: i64 = 0x6665_6E63;
 /// The layout of our tables. A file of another one is not touched.
-const LAYOUT: i64 = 4;
+const LAYOUT: i64 = 5;
 
 /// The device and number of a file.
 pub(super) type Identity = (u64, u64);

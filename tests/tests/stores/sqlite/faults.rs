@@ -221,12 +221,13 @@ async fn a_row_that_is_no_lock_is_a_conflict_and_spoils_no_other() {
         "expires_at = -1",
         "last_token = 'many'",
         "last_token = -5",
-        "waiters = '[{]'",
-        "waiters = '{}'",
-        "waiters = x'00'",
-        "tombstones = '[1]'",
-        "open_since = 1.5",
-        "info = x'ff'",
+        "kind = 'x'",
+        "rest = '[{]'",
+        "rest = '[]'",
+        "rest = x'00'",
+        "rest = '{\"tombstones\":[1]}'",
+        "rest = '{\"open_since\":1.5}'",
+        "holder = x'ff'",
     ];
     let place = Place::new();
     let peer = place.peer().await;

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::fault::bad_column;
-use super::foreign::row_name;
-use super::signed;
-use super::statement::{Row, Value, column, name};
+use super::columns::{Row, Value, bad_column, column, name, number, signed};
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use super::sql::foreign::row_name;
 use crate::driver::record::{Holder, Record, Ticket};
 use crate::error::Result;
 use crate::fence::Token;
@@ -35,7 +34,7 @@ const KINDS: [(Kind, &str); 3] =
 pub(in crate::driver) const BESIDE: usize = 11;
 
 /// The record that a row holds. Moments are µs since 1970.
-pub(super) fn read(row: &Row) -> Result<Record> {
+pub(in crate::driver) fn read(row: &Row) -> Result<Record> {
     let number = |at, name| number(column(row, at, name)?, name);
     let token = |at, name| {
         let in_range = |token: &u64| *token <= Token::MAX.get();
@@ -75,8 +74,14 @@ pub(super) fn read(row: &Row) -> Result<Record> {
     })
 }
 
+/// Other libraries' locks have names of their own in databases only.
+#[cfg(not(any(feature = "mysql", feature = "postgres")))]
+fn row_name(lock: &LockKey) -> &str {
+    lock.as_str()
+}
+
 /// The values that have a row hold this record, its name first.
-pub(super) fn values(lock: &LockKey, record: &Record) -> Vec<Value> {
+pub(in crate::driver) fn values(lock: &LockKey, record: &Record) -> Vec<Value> {
     let alone = match (record.kind, &record.holders[..]) {
         (Kind::Mutex, [holder]) => Some(holder),
         _ => None,
@@ -105,9 +110,4 @@ pub(super) fn values(lock: &LockKey, record: &Record) -> Vec<Value> {
         signed(record.longest).into(),
         (rest != Rest::default()).then(packed).into(),
     ]
-}
-
-/// A column that is there and not negative.
-pub(in crate::driver) fn number(value: Option<i64>, name: &'static str) -> Result<u64> {
-    value.and_then(|value| u64::try_from(value).ok()).ok_or_else(|| bad_column(name))
 }
