@@ -136,7 +136,6 @@ pub(super) fn redisson_side_key(step: &Step) -> Option<String> {
         return None;
     }
     match &step.action {
-        Action::Read => None,
         Action::Take(Take { mode: Mode::Read, .. }) => {
             let suffix = format!("{}:0:rwlock_timeout:1", step.owner.hyphenated());
             Some(beside(step.lock.as_str(), &suffix))

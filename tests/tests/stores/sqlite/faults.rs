@@ -223,7 +223,6 @@ async fn a_row_that_is_no_lock_is_a_conflict_and_spoils_no_other() {
         "last_token = -5",
         "kind = 'x'",
         "rest = '[{]'",
-        "rest = '[]'",
         "rest = x'00'",
         "rest = '{\"tombstones\":[1]}'",
         "rest = '{\"open_since\":1.5}'",

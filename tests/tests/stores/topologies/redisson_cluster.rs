@@ -15,8 +15,8 @@ async fn client(set: &ClusterSet) -> Client {
     builder.connect(&set.url()).await.expect("the cluster is up")
 }
 
-fn kinds(client: &Client, name: &str) -> [Lock; 3] {
-    [client.lock(name), client.write_lock(name), client.semaphore(name, 1)]
+fn kinds(client: &Client, name: &str) -> [Lock; 2] {
+    [client.lock(name), client.write_lock(name)]
 }
 
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
@@ -38,9 +38,6 @@ async fn every_kind_is_handed_over_on_every_node() {
             guard.release().await.check().unwrap();
             in_time(waiting).await.unwrap().unwrap().release().await.check().unwrap();
         }
-        let owner = &set.nodes[set.owner(name)];
-        assert_eq!(owner.ask::<u32>(&["GET", name]), 1, "what is left is the free permit");
-        owner.ask::<()>(&["DEL", name]);
     }
 }
 
@@ -53,7 +50,6 @@ async fn a_slot_that_moves_takes_its_holders_along() {
         client.lock("{slot}:mutex"),
         client.write_lock("{slot}:write"),
         client.read_lock("{slot}:read"),
-        client.semaphore("{slot}:permit", 2),
     ];
     let mut guards = Vec::new();
     for lock in &locks {
@@ -69,7 +65,6 @@ async fn a_slot_that_moves_takes_its_holders_along() {
         client.lock("{slot}:1"),
         client.write_lock("{slot}:2"),
         client.read_lock("{slot}:3"),
-        client.semaphore("{slot}:4", 1),
         // There is room for one more, but its key is nowhere.
         client.read_lock("{slot}:read"),
     ];
