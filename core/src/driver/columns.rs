@@ -14,7 +14,9 @@ pub enum Value {
     /// Text that is compared by its bytes.
     Name(String),
     /// A number as it is written.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     Digits(String),
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     Names(Vec<String>),
     #[cfg(feature = "postgres")]
     Ints(Vec<i64>),

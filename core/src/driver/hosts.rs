@@ -4,7 +4,9 @@ use std::fmt;
 
 use url::Url;
 
-use crate::error::{Code, Error, Result};
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
+use crate::error::Code;
+use crate::error::{Error, Result};
 
 /// Where one server listens.
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
