@@ -101,7 +101,7 @@ impl Hub {
     }
 
     fn tell(&self, client: u64, event: &Event) {
-        locked(&self.events).push(json!({ "client": client, "event": facade::told(event) }));
+        locked(&self.events).push(json!({ "client": client, "event": facade::for_host(event) }));
         self.wakeup.wake();
     }
 

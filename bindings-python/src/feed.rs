@@ -29,7 +29,7 @@ impl Default for Teller {
 impl Teller {
     pub(crate) fn tell(&self, event: &Event) {
         if event.kind.is_warning() || self.all.load(Ordering::Acquire) {
-            self.feed.hear(event);
+            self.feed.push(event);
         }
     }
 

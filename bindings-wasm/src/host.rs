@@ -55,7 +55,7 @@ extern "C" {
 
     /// Listens to a channel; answers whether it can.
     #[wasm_bindgen(method)]
-    pub(crate) fn subscribe(this: &Client, channel: &str, told: &Function) -> Promise;
+    pub(crate) fn subscribe(this: &Client, channel: &str, pass_on: &Function) -> Promise;
 
     /// Ends the subscription.
     #[wasm_bindgen(method)]

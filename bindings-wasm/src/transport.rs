@@ -1,6 +1,6 @@
 //! A Redis client of the host's, as the core's transport.
 
-use fencelock::driver::redis::{Heard, Reply, Subscriber, Transport};
+use fencelock::driver::redis::{Published, Reply, Subscriber, Transport};
 use fencelock::port::BoxFuture;
 use js_sys::Promise;
 use serde::Deserialize;
@@ -16,10 +16,10 @@ use crate::host::Client;
 pub(crate) struct HostTransport {
     client: Rc<Client>,
     /// The function that the subscription calls, kept for as long as it may be called.
-    subscriber: RefCell<Option<Told>>,
+    subscriber: RefCell<Option<PassOn>>,
 }
 
-type Told = Closure<dyn Fn(JsValue)>;
+type PassOn = Closure<dyn Fn(JsValue)>;
 
 /// One command's end, in the shape of Upstash's pipelines.
 #[derive(Deserialize)]
@@ -80,11 +80,11 @@ impl Transport for HostTransport {
         channel: &str,
         subscriber: Subscriber,
     ) -> BoxFuture<'static, Result<bool, String>> {
-        let told = Told::new(move |message: JsValue| {
-            subscriber(message.as_string().map_or(Heard::Gap, Heard::Message));
+        let pass_on = PassOn::new(move |message: JsValue| {
+            subscriber(message.as_string().map_or(Published::Gap, Published::Message));
         });
-        let subscribed = self.client.subscribe(channel, told.as_ref().unchecked_ref());
-        *self.subscriber.borrow_mut() = Some(told);
+        let subscribed = self.client.subscribe(channel, pass_on.as_ref().unchecked_ref());
+        *self.subscriber.borrow_mut() = Some(pass_on);
         Box::pin(async move { Ok(ended(subscribed).await?.is_truthy()) })
     }
 

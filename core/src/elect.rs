@@ -156,13 +156,13 @@ impl Observer {
         }
     }
 
-    /// Calls `told` with every change, for as long as it answers true.
-    pub async fn each(mut self, mut told: impl FnMut(Option<&Leader>) -> bool) -> Result<()> {
-        while told(self.changed().await?.as_ref()) {}
+    /// Calls `observe` with every change, for as long as it answers true.
+    pub async fn each(mut self, mut observe: impl FnMut(Option<&Leader>) -> bool) -> Result<()> {
+        while observe(self.changed().await?.as_ref()) {}
         Ok(())
     }
 
-    /// Which token was told last, without looking.
+    /// Which token was reported last, without looking.
     pub fn last(&self) -> Option<&Leader> {
         self.seen.as_ref()?.as_ref()
     }

@@ -169,9 +169,9 @@ impl MemoryStore {
         if !self.memory.0.lock().sinks.contains_key(&self.channel) {
             return batch.iter().map(|_| Err(Failure::refused(Error::closed()))).collect();
         }
-        let (answers, told) = self.carry_out(batch, all);
-        // Outside of the mutex: whoever is told may ask at once.
-        for (sink, notice) in told {
+        let (answers, notices) = self.carry_out(batch, all);
+        // Outside of the mutex: whoever is notified may ask at once.
+        for (sink, notice) in notices {
             sink(notice);
         }
         answers
@@ -207,13 +207,13 @@ impl MemoryStore {
             };
             batch.iter().map(apply).collect()
         };
-        let notices = context.notices;
-        let told = notices
+        let notices = context
+            .notices
             .into_iter()
             .filter_map(|(channel, notice)| Some((sinks.get(&channel)?.0.clone(), notice)))
             .collect();
         shared.count(batch.len() as u64, now);
-        (answers, told)
+        (answers, notices)
     }
 
     /// Does something with what is there, unless this client was closed.

@@ -67,10 +67,10 @@ impl Tls {
     /// The same for servers that want to be told what is spoken.
     #[cfg(feature = "etcd")]
     pub(crate) fn speaking(&self, protocol: &[u8]) -> Self {
-        let (mut told, mut config) = (self.clone(), ClientConfig::clone(&self.config));
-        told.files.protocols = vec![protocol.to_vec()];
-        config.alpn_protocols.clone_from(&told.files.protocols);
-        Self { config: Arc::new(config), ..told }
+        let (mut copy, mut config) = (self.clone(), ClientConfig::clone(&self.config));
+        copy.files.protocols = vec![protocol.to_vec()];
+        config.alpn_protocols.clone_from(&copy.files.protocols);
+        Self { config: Arc::new(config), ..copy }
     }
 
     /// The settings as the files say now. While somebody replaces them they may not fit together; then the former ones still count.
@@ -234,8 +234,8 @@ pub(crate) fn unproven(server: &str, error: &std::io::Error) -> Option<Error> {
             "the server's certificate does not prove that it is this host (it is checked with `sslmode=require` too); name its authority by `cacert`, or the name it was made for by `tls_name`"
         }
     };
-    let told = Error::new(Code::Unavailable, message).with("server", server);
-    Some(told.with("reason", error.to_string()).with_retryable(false))
+    let explained = Error::new(Code::Unavailable, message).with("server", server);
+    Some(explained.with("reason", error.to_string()).with_retryable(false))
 }
 
 /// Whom to believe: the authorities of a file alone, or those of the system.

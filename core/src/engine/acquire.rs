@@ -77,9 +77,9 @@ impl Engine {
                 self.events.emit(|| Event::waiting(lock.as_str(), asked.attempt));
             }
             let mut in_place = guard(turn, |turn| self.leave_line(lock, number, turn));
-            let told = (&mut *in_place).await;
+            let turn = (&mut *in_place).await;
             drop(ScopeGuard::into_inner(in_place));
-            match told.map_err(|_| Error::closed())? {
+            match turn.map_err(|_| Error::closed())? {
                 Turn::Lead(attempt) => break attempt,
                 Turn::Passed(local) if local.hold.is_held() => {
                     local.hold.serve(local.number);

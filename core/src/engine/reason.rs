@@ -121,8 +121,8 @@ impl Engine {
             let before = (wait / 4).clamp(LATEST_QUESTION, EARLIEST_QUESTION);
             self.runtime.sleep_until(end - before).await;
             let asked = pin!(self.who_holds(lock));
-            if let Either::Left((told, _)) = select(asked, self.runtime.sleep_until(end)).await {
-                holders = told;
+            if let Either::Left((found, _)) = select(asked, self.runtime.sleep_until(end)).await {
+                holders = found;
             }
         }
         self.runtime.sleep_until(end).await;

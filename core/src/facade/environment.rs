@@ -93,10 +93,10 @@ impl Environment {
         };
         let (feed, all) = (Arc::new(Feed::default()), Arc::new(AtomicBool::new(false)));
         feed.listen(true);
-        let (heard, wanted) = (feed.clone(), all.clone());
+        let (events, wanted) = (feed.clone(), all.clone());
         let builder = builder.runtime(self.runtime.clone()).on_event(move |event| {
             if event.kind.is_warning() || wanted.load(Ordering::Acquire) {
-                heard.hear(event);
+                events.push(event);
             }
         });
         let builder = with_options(builder, options, ClientBuilder::option);

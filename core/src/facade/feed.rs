@@ -26,16 +26,16 @@ use crate::runtime::sync::Mutex;
 #[derive(Debug, Default)]
 pub struct Feed {
     listening: AtomicBool,
-    heard: Mutex<Vec<Event>>,
+    events: Mutex<Vec<Event>>,
     news: event_listener::Event,
 }
 
 impl Feed {
-    /// Something happened to a lock of the client. What is told of the store itself, with an empty name, is kept in any case: it
+    /// Something happened to a lock of the client. What concerns the store itself, with an empty name, is kept in any case: it
     /// comes while the client connects, before anybody can listen.
-    pub fn hear(&self, event: &Event) {
+    pub fn push(&self, event: &Event) {
         if event.name.is_empty() || self.listening.load(Ordering::Acquire) {
-            self.heard.lock().push(event.clone());
+            self.events.lock().push(event.clone());
             self.news.notify(usize::MAX);
         }
     }
@@ -46,13 +46,13 @@ impl Feed {
         self.news.notify(usize::MAX);
     }
 
-    /// The events since the last call, as a list of what [`told`] makes of them, once there is one; an empty list when nobody listens any more.
+    /// The events since the last call, as a list of what [`for_host`] makes of them, once there is one; an empty list when nobody listens any more.
     pub async fn news(&self) -> Value {
         loop {
             let news = self.news.listen();
-            let heard = std::mem::take(&mut *self.heard.lock());
-            if !heard.is_empty() || !self.listening.load(Ordering::Acquire) {
-                return heard.iter().map(told).collect();
+            let events = std::mem::take(&mut *self.events.lock());
+            if !events.is_empty() || !self.listening.load(Ordering::Acquire) {
+                return events.iter().map(for_host).collect();
             }
             news.await;
         }
@@ -60,9 +60,9 @@ impl Feed {
 }
 
 /// An event for a host: its fields, the line in a log, and whether that is a warning.
-pub fn told(event: &Event) -> Value {
-    let mut told = json!(event);
-    told["text"] = event.to_string().into();
-    told["warning"] = event.kind.is_warning().into();
-    told
+pub fn for_host(event: &Event) -> Value {
+    let mut fields = json!(event);
+    fields["text"] = event.to_string().into();
+    fields["warning"] = event.kind.is_warning().into();
+    fields
 }

@@ -19,6 +19,6 @@ mod version;
 
 pub use self::client::{Facade, Load, defect};
 pub use self::environment::Environment;
-pub use self::feed::{Feed, told};
+pub use self::feed::{Feed, for_host};
 pub use self::operation::{Answer, Form, GateWrite, Granted, JobTimes, Operation};
 pub use self::pump::{Completion, Pump, Wake};

@@ -26,14 +26,14 @@ impl Facade {
     ) -> Work {
         let version = self.version(name, options);
         let expected = expected.map(Version::new);
-        Box::pin(async move { Ok(told(version.compare_and_set(expected, &value).await?).into()) })
+        Box::pin(async move { Ok(answer(version.compare_and_set(expected, &value).await?).into()) })
     }
 
     pub(super) fn delete_version(&self, name: &str, options: Named, expected: u64) -> Work {
         let version = self.version(name, options);
-        Box::pin(
-            async move { Ok(told(version.delete::<Value>(Version::new(expected)).await?).into()) },
-        )
+        Box::pin(async move {
+            Ok(answer(version.delete::<Value>(Version::new(expected)).await?).into())
+        })
     }
 
     pub(super) fn back_off(&self, name: &str, options: Named, tries: u32) -> Work {
@@ -42,7 +42,7 @@ impl Facade {
     }
 }
 
-fn told(swapped: Swapped<Value>) -> Value {
+fn answer(swapped: Swapped<Value>) -> Value {
     match swapped {
         Swapped::Done(version) => json!({ "done": version }),
         Swapped::Changed(there) => json!({ "changed": there }),

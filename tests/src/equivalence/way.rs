@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fencelock::driver::redis::{Heard, HostStore, RedisStore, Reply, Subscriber, Transport};
+use fencelock::driver::redis::{HostStore, Published, RedisStore, Reply, Subscriber, Transport};
 use fencelock::options::Options;
 use fencelock::port::{BoxFuture, LeaseStore, RuntimeHandle};
 use fencelock::runtime::TokioRuntime;
@@ -82,7 +82,7 @@ impl HostClient {
             if let (PushKind::Message, [_, Value::BulkString(message)], Some(subscriber)) =
                 (&push.kind, &push.data[..], &*subscriber)
             {
-                subscriber(Heard::Message(String::from_utf8_lossy(message).into_owned()));
+                subscriber(Published::Message(String::from_utf8_lossy(message).into_owned()));
             }
             Ok::<_, redis::aio::SendError>(())
         });

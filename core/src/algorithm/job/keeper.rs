@@ -130,10 +130,10 @@ impl Keeper {
         let (engine, hold, instant) = (self.engine.clone(), self.hold.clone(), self.record.instant);
         hold.serve(RUN);
         let taken = Arc::<Taken>::default();
-        let told = taken.clone();
+        let kept = taken.clone();
         let runtime = self.engine.runtime.clone();
         runtime.spawn(Box::pin(async move {
-            self.keep(receiver, told).await;
+            self.keep(receiver, kept).await;
             drop(in_progress);
         }));
         Begun { engine, hold, instant, taken, order: Some(sender) }

@@ -114,9 +114,9 @@ impl Engine {
             let Some(in_progress) = self.runs.begin() else { return Err(Error::closed()) };
             let (mut sender, receiver) = oneshot::channel();
             let (engine, asked, request) = (self.clone(), key.clone(), request.clone());
-            let told = unheard.clone();
+            let unheard_here = unheard.clone();
             self.runtime.spawn(Box::pin(async move {
-                let stay = Stay { asker: &mut sender, until, unheard: &told };
+                let stay = Stay { asker: &mut sender, until, unheard: &unheard_here };
                 let begun = engine.begin_run(&asked, &request, in_progress, stay).await;
                 // Whoever does not stay for it drops it, which takes it back.
                 let _ = sender.send(begun);

@@ -124,7 +124,8 @@ impl<S: QueueStore> Shared<S> {
         let shared = self.clone();
         self.runtime.spawn(Box::pin(async move {
             let weak = Arc::downgrade(&shared);
-            let sink = move |notice| weak.upgrade().iter().for_each(|shared| shared.heard(&notice));
+            let sink =
+                move |notice| weak.upgrade().iter().for_each(|shared| shared.receive(&notice));
             let sent = shared.runtime.now();
             let opened = shared.store.open(shared.ttl, Arc::new(sink)).await;
             let opened = shared.opened(sent, opened);
@@ -158,8 +159,8 @@ impl<S: QueueStore> Shared<S> {
         })
     }
 
-    /// The store has told something.
-    fn heard(self: &Arc<Self>, notice: &QueueNotice) {
+    /// A notice of the store has arrived.
+    fn receive(self: &Arc<Self>, notice: &QueueNotice) {
         match notice {
             QueueNotice::Gone { lock, rank } => self.change(|state, now, effects| {
                 if state.live(now, effects).is_some() {

@@ -176,7 +176,7 @@ impl QueueState {
                 }
                 continue;
             }
-            match own.heard(gone) {
+            match own.other_gone(gone) {
                 Consequence::Same => {}
                 Consequence::Watch => effects.watch.push(owner),
                 Consequence::Hold => self.hold(owner, now, effects),
@@ -352,7 +352,7 @@ impl Own {
     }
 
     /// Another entry is gone.
-    pub(super) fn heard(&mut self, gone: &Rank) -> Consequence {
+    pub(super) fn other_gone(&mut self, gone: &Rank) -> Consequence {
         match self.stage {
             Stage::Joining => self.early.push(gone.clone()),
             Stage::Waiting => {

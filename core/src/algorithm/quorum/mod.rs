@@ -142,10 +142,10 @@ impl Quorum {
             batch.iter().zip(tallies).all(|(step, tally)| tally.is_decided(&step.action))
         };
         while !decided(&tallies) {
-            let Some((node, told, answers)) = fanout.next().await else { break };
-            let mut told = told.iter().zip(answers).peekable();
+            let Some((node, sent, answers)) = fanout.next().await else { break };
+            let mut answered = sent.iter().zip(answers).peekable();
             for (step, tally) in batch.iter().zip(&mut tallies) {
-                if let Some((_, answer)) = told.next_if(|(told, _)| told.owner == step.owner) {
+                if let Some((_, answer)) = answered.next_if(|(sent, _)| sent.owner == step.owner) {
                     tally.count(node, answer);
                 }
             }
@@ -176,7 +176,7 @@ impl Quorum {
         let ends = |step: &&Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
         let hold = |step: &Step| Some((step.owner, voters.ended(step.owner)?));
         let ended: BTreeMap<_, _> = batch.iter().filter(ends).filter_map(hold).collect();
-        let told = |node| {
+        let of_node = |node| {
             let steps = batch.iter().filter_map(|step| match ended.get(&step.owner) {
                 Some(kept) => voters.end_on(step, kept.of(node)),
                 None => Some(step.clone()),
@@ -186,7 +186,7 @@ impl Quorum {
         let batches = if ended.is_empty() {
             vec![batch.into(); voters.nodes.len()]
         } else {
-            (0..voters.nodes.len()).map(told).collect()
+            (0..voters.nodes.len()).map(of_node).collect()
         };
         let mut fanout = Fanout::send(voters, batches, patience);
         fanout.ended = ended;
@@ -244,7 +244,7 @@ impl LeaseStore for Quorum {
         let voters = &self.0;
         let listening = voters.nodes.iter().enumerate().map(|(number, node)| {
             let (voters, sink) = (Arc::downgrade(voters), sink.clone());
-            let heard = move |notice| {
+            let pass_on = move |notice| {
                 // No node of a quorum hands over, and what one has lost the others may keep.
                 let (Notice::Gap | Notice::Look) = notice else { return };
                 if notice == Notice::Gap
@@ -254,7 +254,7 @@ impl LeaseStore for Quorum {
                 }
                 sink(notice);
             };
-            node.store.listen(Arc::new(heard))
+            node.store.listen(Arc::new(pass_on))
         });
         let results = join_all(listening).await;
         let listened = results.iter().filter(|result| result.is_ok()).count();

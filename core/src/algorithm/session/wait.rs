@@ -58,19 +58,19 @@ impl<S: SessionStore> Shared<S> {
             Ok(_) => None,
             Err(failure) => Some(failure),
         };
-        let told = self.change(|state, now, _| {
+        let waited = self.change(|state, now, _| {
             let waits = |own: &Own| !own.leaves && own.stage == Stage::Waiting;
-            let told = state.owners.get(&owner).is_some_and(waits);
+            let waited = state.owners.get(&owner).is_some_and(waits);
             match &failure {
                 // The next attempt hears it.
-                Some(failure) if told => state.takes(&lock, now, Some(failure.error.clone())),
+                Some(failure) if waited => state.takes(&lock, now, Some(failure.error.clone())),
                 Some(_) => drop(state.taken.remove(&lock)),
                 None => {}
             }
-            told
+            waited
         });
         let given_back = self.give_back(owner, id, &session).await;
-        if told {
+        if waited {
             self.change(|_, _, effects| effects.notices.push(Notice::Gone { owner }));
         }
         failure.map_or(given_back, Err)

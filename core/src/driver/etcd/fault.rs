@@ -113,13 +113,13 @@ pub(super) fn judge(host: &Host, status: &Status) -> Fault {
     }
     let said = status.message();
     if let Some((_, code, next, message)) = PHRASES.iter().find(|row| said.contains(row.0)) {
-        let error = told(Error::new(*code, *message), host, said);
+        let error = replied(Error::new(*code, *message), host, said);
         return Fault { failure: Failure::refused(error), next: *next };
     }
     match status.code() {
         Grpc::Unimplemented => {
             let message = "what answers there is no etcd, or too old: etcd 3.4 or newer is needed";
-            let error = told(Error::new(Code::Unsupported, message), host, said);
+            let error = replied(Error::new(Code::Unsupported, message), host, said);
             Fault { failure: Failure::refused(error), next: Next::Keep }
         }
         Grpc::InvalidArgument
@@ -130,7 +130,7 @@ pub(super) fn judge(host: &Host, status: &Status) -> Fault {
         | Grpc::OutOfRange
         | Grpc::Unauthenticated => {
             let message = "the server refused a request in a way fencelock does not know";
-            let error = told(Error::internal(message), host, said);
+            let error = replied(Error::internal(message), host, said);
             Fault { failure: Failure::refused(error), next: Next::Keep }
         }
         // Whether it was carried out is not said: a leader changed, or the members were slow to agree.
@@ -138,7 +138,7 @@ pub(super) fn judge(host: &Host, status: &Status) -> Fault {
     }
 }
 
-fn told(error: Error, host: &Host, reply: &str) -> Error {
+fn replied(error: Error, host: &Host, reply: &str) -> Error {
     error.with("server", host.to_string()).with("reply", reply)
 }
 

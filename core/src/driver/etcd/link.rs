@@ -87,14 +87,14 @@ impl Link {
             connecting,
         });
         // The first answer is part of reaching the store.
-        let told = match link.send(Status {}, || true, login_timeout).await {
-            Ok(told) => told,
+        let status = match link.send(Status {}, || true, login_timeout).await {
+            Ok(status) => status,
             // A server of 3.6 tells its version to administrators only. The user is known, and 3.6 is new enough.
             Err(failure) if is_for_administrators(&failure.error) => return Ok(link),
             Err(failure) => return Err(failure.error),
         };
-        if is_too_old(&told.version) {
-            return Err(too_old(&told.version).with("server", link.address.to_string()));
+        if is_too_old(&status.version) {
+            return Err(too_old(&status.version).with("server", link.address.to_string()));
         }
         Ok(link)
     }

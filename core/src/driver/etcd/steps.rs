@@ -211,7 +211,7 @@ impl Steps {
         }
         match self.link.call(TimeToLive { id: lease }).await {
             // Less than nothing is left of one that has ended.
-            Ok(told) => Ok(Some(Duration::from_secs(u64::try_from(told.ttl).unwrap_or(0)))),
+            Ok(answer) => Ok(Some(Duration::from_secs(u64::try_from(answer.ttl).unwrap_or(0)))),
             // Newer servers do not tell whoever must not read all keys of the lease.
             Err(failure) if failure.error.code() == Code::Auth => Ok(None),
             Err(failure) => Err(failure.error),

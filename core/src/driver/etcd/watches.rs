@@ -77,7 +77,7 @@ impl Watches {
         Arc::new(Self { link, sessions, state, news })
     }
 
-    /// Completes when these entries are watched for a session: what becomes of them from then on is told.
+    /// Completes when these entries are watched for a session: their ends are noticed from then on.
     pub(super) async fn begin(
         self: &Arc<Self>,
         of: SessionId,
@@ -108,7 +108,7 @@ impl Watches {
         }
     }
 
-    /// Has the end of a session told at once, as soon as the server has made the watch of its key. Without a stream nothing is watched.
+    /// Reports the end of a session at once, as soon as the server has made the watch of its key. Without a stream nothing is watched.
     pub(super) async fn follow_session(self: &Arc<Self>, of: SessionId, key: String) {
         if self.open().await.is_ok()
             && let Some(stream) = &mut self.state.lock().stream
@@ -153,8 +153,8 @@ impl Watches {
         }
     }
 
-    fn tell(&self, told: Notices) {
-        for (session, notice) in told {
+    fn notify(&self, notices: Notices) {
+        for (session, notice) in notices {
             let sink = self.sessions.lock().get(&session).cloned();
             if let Some(sink) = sink {
                 sink(notice);
@@ -162,15 +162,15 @@ impl Watches {
         }
     }
 
-    /// The server has told something over the stream of this number.
+    /// The server has sent something over the stream of this number.
     fn received(&self, number: u64, answer: WatchAnswer) -> Result<(), Error> {
         let mut state = self.state.lock();
         let present = state.number == number;
         let Some(stream) = state.stream.as_mut().filter(|_| present) else { return Ok(()) };
-        let told = stream.received(answer)?;
+        let notices = stream.received(answer)?;
         drop(state);
         self.news.notify(usize::MAX);
-        self.tell(told);
+        self.notify(notices);
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl Watches {
         let sessions: BTreeSet<_> =
             stream.keys.into_values().flat_map(|watched| watched.sessions).collect();
         self.news.notify(usize::MAX);
-        self.tell(sessions.into_iter().map(|session| (session, QueueNotice::Gap)).collect());
+        self.notify(sessions.into_iter().map(|session| (session, QueueNotice::Gap)).collect());
     }
 }
 
@@ -253,33 +253,36 @@ impl Stream {
         if canceled {
             self.ids.remove(&id);
             let watched = self.keys.remove(&key);
-            return Ok(watched.map_or(Notices::new(), |watched| watched.tell(&QueueNotice::Gap)));
+            return Ok(
+                watched.map_or(Notices::new(), |watched| watched.to_sessions(&QueueNotice::Gap))
+            );
         }
         let watched = self.keys.get(&key);
-        let told = watched.and_then(|watched| events.iter().find_map(|event| watched.told(event)));
-        if told.is_some() {
+        let notices =
+            watched.and_then(|watched| events.iter().find_map(|event| watched.end_of(event)));
+        if notices.is_some() {
             self.remove(&key);
         }
-        Ok(told.unwrap_or_default())
+        Ok(notices.unwrap_or_default())
     }
 }
 
 impl Watched {
     /// The end of a watch: the key is gone.
-    fn told(&self, event: &Event) -> Option<Notices> {
+    fn end_of(&self, event: &Event) -> Option<Notices> {
         match &self.subject {
             _ if !event.is_removal() => None,
             Subject::Session => {
                 let ended = |&session: &SessionId| (session, QueueNotice::Ended { session });
                 Some(self.sessions.iter().map(ended).collect())
             }
-            Subject::Entry { lock, rank } => {
-                Some(self.tell(&QueueNotice::Gone { lock: lock.clone(), rank: rank.clone() }))
-            }
+            Subject::Entry { lock, rank } => Some(
+                self.to_sessions(&QueueNotice::Gone { lock: lock.clone(), rank: rank.clone() }),
+            ),
         }
     }
 
-    fn tell(&self, notice: &QueueNotice) -> Notices {
+    fn to_sessions(&self, notice: &QueueNotice) -> Notices {
         self.sessions.iter().map(|session| (*session, notice.clone())).collect()
     }
 }

@@ -81,7 +81,7 @@ impl Dialect for Mysql {
     const ENDS: (&'static str, &'static str) = ("ends", Self::CLOCK);
     const AMONG: &'static str = "name IN ($1)";
     const BEGINS: &'static str = "LEFT(name, LENGTH($1)) = $1";
-    const BESIDE: [&'static str; 3] = [", version, told", ", told = $13", ", told = NULL"];
+    const BESIDE: [&'static str; 3] = [", version, notices", ", notices = $13", ", notices = NULL"];
     const AT_ONCE: &'static str = " NOWAIT";
     const RETURNS: bool = false;
     const OF_OWN_TABLE: &'static [Number] = OWN_TABLE;
@@ -181,7 +181,7 @@ impl Dialect for Mysql {
     fn take(Tables { table, .. }: &Tables) -> String {
         let (most, lead, clock) = (Token::MAX.get(), TOKEN_LEAD.as_micros(), Self::CLOCK);
         format!(
-            "UPDATE {table} SET version = version + 1, kind = 'mutex', owner = $2, holder = $3, told = NULL,
+            "UPDATE {table} SET version = version + 1, kind = 'mutex', owner = $2, holder = $3, notices = NULL,
                  token = GREATEST(last_token + 1, {clock}), granted_at = {clock}, ends = {clock} + $4, longest_lease = $4,
                  counter_until = GREATEST(counter_until, token + {lead} + {COUNTER_TTLS} * $4), last_token = LAST_INSERT_ID(token) + $5
              WHERE name = $1 AND rest IS NULL AND (owner IS NULL OR ends <= {clock}) AND last_token >= $6
@@ -232,17 +232,17 @@ impl Dialect for Mysql {
         Ok(())
     }
 
-    fn heard(link: &Link<Self>, locks: &[LockKey], rows: &[Row]) {
-        link.heard(locks, rows);
+    fn receive(link: &Link<Self>, locks: &[LockKey], rows: &[Row]) {
+        link.receive(locks, rows);
     }
 
-    fn tell(
+    fn notify(
         link: &Link<Self>,
         rows: &[Row],
         different: &[(&LockKey, &Record)],
         notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>) {
-        (link.told(rows, different, notices), Vec::new())
+        (link.store_notices(rows, different, notices), Vec::new())
     }
 
     fn close(&self) {

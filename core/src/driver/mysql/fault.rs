@@ -191,7 +191,7 @@ fn judge_answer(
     if ENDS.contains(number) {
         return lost(server, reply, decides);
     }
-    let told = |error: Error| {
+    let numbered = |error: Error| {
         let error = error.with("server", server.to_string());
         error.with("number", number.to_string()).with("sqlstate", state.clone())
     };
@@ -199,10 +199,10 @@ fn judge_answer(
     let Some((_, code, next, message)) = known else {
         let message = "the server refused a statement; see `reply`";
         return Fault::refused(
-            told(Error::new(Code::Unavailable, message)).with("reply", reply.clone()),
+            numbered(Error::new(Code::Unavailable, message)).with("reply", reply.clone()),
         );
     };
-    let error = told(Error::new(*code, *message));
+    let error = numbered(Error::new(*code, *message));
     // What does not fit a column is quoted, and may be an owner id.
     let error = if *message == OTHER_SHAPE { error } else { error.with("reply", reply.clone()) };
     Fault { failure: Failure::refused(error), next: *next }

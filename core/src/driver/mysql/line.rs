@@ -39,8 +39,8 @@ pub struct Line {
     /// The errors of the server that have another meaning on this connection.
     numbers: &'static [Number],
     runtime: RuntimeHandle,
-    /// When it was heard of last.
-    heard: Mutex<Instant>,
+    /// When it answered last.
+    last_answer: Mutex<Instant>,
     over: AtomicBool,
     /// Is told that what is under way is not waited for.
     cut: Event,
@@ -63,7 +63,7 @@ impl Line {
             conn: tokio::sync::Mutex::new(Some(conn)),
             address,
             numbers,
-            heard: Mutex::new(runtime.now()),
+            last_answer: Mutex::new(runtime.now()),
             runtime,
             over: AtomicBool::new(false),
             cut: Event::new(),
@@ -90,7 +90,7 @@ impl Line {
                 }
             }
         };
-        *self.heard.lock() = self.runtime.now();
+        *self.last_answer.lock() = self.runtime.now();
         if answered.as_ref().is_err_and(|fault| fault.next == Next::Reconnect) {
             *conn = None;
             self.end();
@@ -147,7 +147,7 @@ async fn watch(line: Weak<Line>, runtime: RuntimeHandle) {
     loop {
         runtime.sleep_until(next).await;
         let Some(line) = line.upgrade().filter(|line| !line.is_over()) else { return };
-        next = *line.heard.lock() + SILENT;
+        next = *line.last_answer.lock() + SILENT;
         // While something is under way, that hears of the end.
         let is_busy = line.conn.try_lock().is_err();
         if is_busy || next <= runtime.now() {

@@ -1,7 +1,7 @@
 //! Locks in a table of a MySQL or MariaDB database.
 //!
-//! `sql` has the store; here are the connection and the SQL. These servers tell nobody anything. What is told lies in the row, in `told`,
-//! until the one it is for has gone; a client that waits reads it there, again and again (`notices`).
+//! `sql` has the store; here are the connection and the SQL. These servers notify nobody. A notice lies in the row, in `notices`,
+//! until the one it is for has gone; a client that waits reads it there, again and again (`notices.rs`).
 
 mod connection;
 mod dialect;

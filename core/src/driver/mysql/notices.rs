@@ -1,4 +1,4 @@
-//! These servers wake nobody. Notices at a lock are kept in its row. A client that waits reads what is told at its rows, at first often, then less often: that takes no connection
+//! These servers wake nobody. Notices at a lock are kept in its row. A client that waits reads them there, at first often, then less often: that takes no connection
 //! of its own, and a server that is full, another user or a proxy changes nothing.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ const MOST: usize = 4096;
 #[derive(Default)]
 pub(super) struct Waits {
     rows: BTreeMap<LockKey, Waited>,
-    /// Whether a task looks at what is told.
+    /// Whether a task looks for notices.
     polls: bool,
     /// When one of ours began to wait, came nearer to its turn or had it.
     moved: Instant,
@@ -94,11 +94,11 @@ impl Waits {
         &mut self,
         lock: &LockKey,
         version: u64,
-        told: &[StoredNotice],
+        stored: &[StoredNotice],
         channel: &str,
     ) -> Vec<Notice> {
         let Some(row) = self.rows.get_mut(lock) else { return Vec::new() };
-        let new = told.iter().flat_map(|told| told.after(row.seen, channel)).collect();
+        let new = stored.iter().flat_map(|notice| notice.after(row.seen, channel)).collect();
         row.seen = version.max(row.seen);
         new
     }
@@ -140,7 +140,9 @@ impl StoredNotice {
 
 /// Reads the notices in a row.
 fn read_stored(text: Option<&str>) -> Result<Vec<StoredNotice>> {
-    text.map_or(Ok(Vec::new()), |text| serde_json::from_str(text).map_err(|_| bad_column("told")))
+    text.map_or(Ok(Vec::new()), |text| {
+        serde_json::from_str(text).map_err(|_| bad_column("notices"))
+    })
 }
 
 /// The notices to write into a row: the former ones that are neither out of date nor read by now, and the new ones.
@@ -150,10 +152,10 @@ fn to_store(
     record: &Record,
     own: &str,
 ) -> Option<String> {
-    let still = before.iter().filter(|told| *told.to != *own && told.counts(record)).cloned();
-    let told: Vec<_> = still.chain(new).collect();
-    let packed = || serde_json::to_string(&told).expect("it is plain text");
-    (!told.is_empty()).then(packed)
+    let still = before.iter().filter(|notice| *notice.to != *own && notice.counts(record)).cloned();
+    let stored: Vec<_> = still.chain(new).collect();
+    let packed = || serde_json::to_string(&stored).expect("it is plain text");
+    (!stored.is_empty()).then(packed)
 }
 
 /// Whether a notice is about this record.
@@ -170,11 +172,11 @@ fn concerns(notice: &Notice, record: &Record) -> bool {
     }
 }
 
-/// The version of a row, and what is told in it.
+/// The version of a row, and the notices in it.
 fn beside(row: Option<&Row>) -> (u64, Vec<StoredNotice>) {
     let Some(row) = row else { return Default::default() };
-    let told = column(row, BESIDE + 1, "told").and_then(read_stored);
-    (column(row, BESIDE, "version").unwrap_or_default(), told.unwrap_or_default())
+    let stored = column(row, BESIDE + 1, "notices").and_then(read_stored);
+    (column(row, BESIDE, "version").unwrap_or_default(), stored.unwrap_or_default())
 }
 
 /// How many wait in this record before the first of this client's; `None` if none of them waits.
@@ -183,16 +185,16 @@ fn ahead_of_ours(record: &Record, channel: &str) -> Option<usize> {
 }
 
 impl Link<Mysql> {
-    /// Reads what is told in rows of these locks.
-    pub(super) fn heard(&self, locks: &[LockKey], rows: &[Row]) {
+    /// Reads the notices in rows of these locks.
+    pub(super) fn receive(&self, locks: &[LockKey], rows: &[Row]) {
         for lock in locks {
-            let (version, told) = beside(of_lock(rows.iter(), lock));
-            self.hear(lock, version, &told);
+            let (version, stored) = beside(of_lock(rows.iter(), lock));
+            self.receive_at(lock, version, &stored);
         }
     }
 
     /// The value that is written beside each record that is different.
-    pub(super) fn told(
+    pub(super) fn store_notices(
         &self,
         rows: &[Row],
         different: &[(&LockKey, &Record)],
@@ -206,10 +208,10 @@ impl Link<Mysql> {
             others = elsewhere;
             let here: Vec<_> = here;
             let new = |(to, notice): &(_, _)| StoredNotice::new(read + 1, Arc::clone(to), notice);
-            let told = to_store(&before, here.into_iter().map(new), record, &self.channel);
-            // Before it is written: what is told right after that must not be missed.
+            let stored = to_store(&before, here.into_iter().map(new), record, &self.channel);
+            // Before it is written: a notice right after that must not be missed.
             self.expect(lock, read, ahead_of_ours(record, &self.channel));
-            Some(told.into())
+            Some(stored.into())
         });
         written.collect()
     }
@@ -229,10 +231,10 @@ impl Link<Mysql> {
         self.runtime.spawn(Box::pin(poll(self.weak.clone())));
     }
 
-    /// Tells this client what is new of what a row says.
-    fn hear(&self, lock: &LockKey, version: u64, told: &[StoredNotice]) {
+    /// Passes on the notices in a row that this client has not read yet.
+    fn receive_at(&self, lock: &LockKey, version: u64, stored: &[StoredNotice]) {
         let mut waits = self.dialect.waits.lock();
-        let notices = waits.read(lock, version, told, &self.channel);
+        let notices = waits.read(lock, version, stored, &self.channel);
         if !notices.is_empty() {
             waits.moved = self.runtime.now();
         }
@@ -240,16 +242,16 @@ impl Link<Mysql> {
         self.tell_self(notices);
     }
 
-    /// Reads what is told where one of ours waits, and where the first ticket of this channel lies, as a path in JSON. A row that cannot be
+    /// Reads the notices where one of ours waits, and where the first ticket of this channel lies, as a path in JSON. A row that cannot be
     /// read now is read at the next look.
-    async fn read_told(&self) {
+    async fn look(&self) {
         let (locks, _) = self.dialect.waits.lock().waits_at(self.runtime.now());
         if locks.is_empty() {
             return;
         }
         let (table, channel) = (&self.tables.table, &self.channel);
         let text = format!(
-            "SELECT name, version, told, JSON_SEARCH(rest, 'one', '{channel}', NULL, '$.waiters[*].channel')
+            "SELECT name, version, notices, JSON_SEARCH(rest, 'one', '{channel}', NULL, '$.waiters[*].channel')
              FROM {table} FORCE INDEX (PRIMARY) WHERE name IN ($1)"
         );
         let asked = Statement::once(text, [names(&locks)]);
@@ -266,8 +268,8 @@ impl Link<Mysql> {
                     waits.moved = self.runtime.now();
                 }
             }
-            let told = column(row, 2, "told").and_then(read_stored).unwrap_or_default();
-            self.hear(&lock, version, &told);
+            let stored = column(row, 2, "notices").and_then(read_stored).unwrap_or_default();
+            self.receive_at(&lock, version, &stored);
         }
     }
 
@@ -302,7 +304,7 @@ async fn poll(weak: Weak<Link<Mysql>>) {
         drop(link);
         runtime.sleep_until(runtime.now() + pause).await;
         let Some(link) = weak.upgrade() else { return };
-        link.read_told().await;
+        link.look().await;
     }
 }
 
@@ -318,12 +320,12 @@ mod tests {
         let owner = OwnerId::parse("0123456789abcdef0123456789abcdef").unwrap();
         let ttl = Duration::from_secs(5);
         let notice = Notice::Granted { owner, token: Token::new(7), ttl, drawn: 1 };
-        let told = StoredNotice::new(3, "me".into(), &notice);
-        let text = to_store(&[], [told].into_iter(), &Record::default(), "you").unwrap();
+        let stored = StoredNotice::new(3, "me".into(), &notice);
+        let text = to_store(&[], [stored].into_iter(), &Record::default(), "you").unwrap();
         let read = read_stored(Some(&text)).unwrap();
         assert_eq!(read[0].after(2, "me").collect::<Vec<_>>(), [notice]);
         assert_eq!(read[0].after(3, "me").count() + read[0].after(2, "you").count(), 0);
-        // The grant it tells of has ended.
+        // Its grant has ended.
         assert_eq!(to_store(&read, [].into_iter(), &Record::default(), "you"), None);
         assert!(read_stored(Some("{}")).is_err());
     }

@@ -97,7 +97,7 @@ CREATE TABLE IF NOT EXISTS {table} (
     counter_until bigint NOT NULL DEFAULT 0,        -- from then on `last_token` may be forgotten
     longest_lease bigint NOT NULL DEFAULT 0,
     rest mediumtext,                                -- waiters, other holders and the like, as JSON
-    told mediumtext                                 -- what their clients read when they are woken, as JSON
+    notices mediumtext                              -- what their clients read at their next look, as JSON
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- Versions and scheduled jobs.
 CREATE TABLE IF NOT EXISTS {cells} (
@@ -147,7 +147,7 @@ const SHAPE: &[(&str, &str, &str, &str)] = &[
     ("", "counter_until", "bigint", ""),
     ("", "longest_lease", "bigint", ""),
     ("", "rest", "mediumtext", ""),
-    ("", "told", "mediumtext", ""),
+    ("", "notices", "mediumtext", ""),
     ("_cell", "name", "varbinary", "PRI"),
     ("_cell", "value", "mediumtext", ""),
     ("_cell", "since", "bigint", ""),

@@ -415,8 +415,8 @@ async fn backend(
     client: &Client,
     before: &str,
 ) -> std::result::Result<Option<String>, tokio_postgres::Error> {
-    let told = client.simple_query(&format!("{before}SELECT pg_backend_pid()")).await?;
-    Ok(told.iter().find_map(|answer| match answer {
+    let answers = client.simple_query(&format!("{before}SELECT pg_backend_pid()")).await?;
+    Ok(answers.iter().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
         _ => None,
     }))

@@ -205,7 +205,7 @@ impl Dialect for Postgres {
     }
 
     /// The server sends notices when the transaction is committed.
-    fn tell(
+    fn notify(
         _: &Link<Self>,
         _: &[Row],
         different: &[(&LockKey, &Record)],
@@ -273,7 +273,7 @@ pub(super) fn renew(Tables { table, .. }: &Tables) -> String {
 }
 
 /// $1 channels, $2 texts.
-const TELL: &str = "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2::text[]) AS told(channel, notice)";
+const TELL: &str = "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2::text[]) AS notices(channel, notice)";
 
 impl Link<Postgres> {
     /// A connection that waits for locks as long as for anything else.

@@ -171,7 +171,7 @@ pub(super) fn judge_as(
     }
     let known = states.iter().chain(STATES).find(|row| state.starts_with(row.0));
     if let Some((_, code, next, message)) = known {
-        let error = told(Error::new(*code, *message), server, state, reply);
+        let error = replied(Error::new(*code, *message), server, state, reply);
         let next = if ended { Next::Reconnect } else { *next };
         return Fault { failure: Failure::refused(error), next };
     }
@@ -179,10 +179,10 @@ pub(super) fn judge_as(
         return lost(server, reply, false);
     }
     let message = "the server refused a statement; see `reply`";
-    Fault::refused(told(Error::new(Code::Unavailable, message), server, state, reply))
+    Fault::refused(replied(Error::new(Code::Unavailable, message), server, state, reply))
 }
 
-fn told(error: Error, server: &impl Display, state: &str, reply: &str) -> Error {
+fn replied(error: Error, server: &impl Display, state: &str, reply: &str) -> Error {
     error.with("server", server.to_string()).with("sqlstate", state).with("reply", reply)
 }
 

@@ -71,7 +71,7 @@ impl Wire for PostgresWire {
         let (address, host) = (self.address.clone(), self.host.clone());
         let runtime = self.runtime.clone();
         async move {
-            let told = async {
+            let cancelled = async {
                 if let Some(token) = token
                     && let Ok(mut stream) = connect(&address, &host, &runtime).await
                     && token.cancel_query_raw(Unclosed(&mut stream), NoTls).await.is_ok()
@@ -79,7 +79,7 @@ impl Wire for PostgresWire {
                     let _ = stream.read(&mut [0]).await;
                 }
             };
-            within(&runtime, INTERRUPT, told).await;
+            within(&runtime, INTERRUPT, cancelled).await;
         }
     }
 
@@ -150,10 +150,10 @@ impl SessionDialect for Postgres {
             store.dialect.setup
         );
         let (over, ended) = (Arc::new(AtomicBool::new(false)), ended.clone());
-        let told = over.clone();
+        let is_over = over.clone();
         let on_message: OnMessage = Arc::new(move |message| {
             if let ServerMessage::End = message {
-                told.store(true, Ordering::Release);
+                is_over.store(true, Ordering::Release);
                 ended();
             }
         });

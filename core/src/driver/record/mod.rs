@@ -161,13 +161,13 @@ impl Record {
     }
 
     /// Carries out Takes of different locks as one: all are granted, or none is, and then no record has changed. Each
-    /// step comes with its lock's record. Whoever waits for one of them goes first, also if nobody may hear of it: a lock
-    /// alone finds that out by telling, which cannot be taken back.
+    /// step comes with its lock's record. Whoever waits for one of them goes first, also if it cannot be reached: a lock
+    /// alone finds that out by a notice, which cannot be taken back.
     pub fn apply_all(
         records: &mut [(&Step, Self)],
         context: &mut StepContext<'_>,
     ) -> Result<Vec<Outcome>, Vec<Outcome>> {
-        let told = context.notices.len();
+        let before = context.notices.len();
         let reachable = std::mem::replace(&mut context.reachable, &|_: &str| true);
         let outcomes: Vec<_> =
             records.iter_mut().map(|(step, record)| record.apply(step, context)).collect();
@@ -176,7 +176,7 @@ impl Record {
         if outcomes.iter().all(granted) {
             return Ok(outcomes);
         }
-        context.notices.truncate(told);
+        context.notices.truncate(before);
         let none = |outcome| match outcome {
             Outcome::Granted { .. } => Outcome::Gone,
             // Of what was not carried out nothing is told in times.
@@ -256,8 +256,8 @@ impl Record {
             }
             let patience = micros(UNREACHABLE_AFTER);
             let silent = now >= head.refreshed + patience;
-            let deaf = silent && !(context.reachable)(&head.channel);
-            if deaf && head.owner != caller {
+            let unreachable = silent && !(context.reachable)(&head.channel);
+            if unreachable && head.owner != caller {
                 self.tickets.pop_front();
                 continue;
             }

@@ -25,24 +25,24 @@ use crate::port::{
 };
 use crate::runtime::sync::Mutex;
 
-/// How often those who wait look for themselves, where the host hears nothing.
+/// How often those who wait look for themselves, where the host gets no messages.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// An event of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Published {
     /// A message on the channel.
     Message(String),
     /// Messages may have been missed: the connection was made anew.
     Gap,
 }
 
-/// Where a subscription is heard. It returns at once.
+/// Receives the events of a subscription. It returns at once.
 #[cfg(not(target_arch = "wasm32"))]
-pub type Subscriber = Arc<dyn Fn(Heard) + Send + Sync>;
-/// Where a subscription is heard. It returns at once.
+pub type Subscriber = Arc<dyn Fn(Published) + Send + Sync>;
+/// Receives the events of a subscription. It returns at once.
 #[cfg(target_arch = "wasm32")]
-pub type Subscriber = Arc<dyn Fn(Heard)>;
+pub type Subscriber = Arc<dyn Fn(Published)>;
 
 /// The answer of a server to one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,10 +96,10 @@ struct Shared {
     sent: Sent,
 }
 
-/// Those who wait and hear nothing.
+/// Waiters without notices.
 #[derive(Default)]
 struct Looks {
-    deaf: bool,
+    unnotified: bool,
     under_way: bool,
     /// Somebody was seen waiting since the last look.
     wanted: u32,
@@ -248,12 +248,12 @@ impl Shared {
         cell.accepted(self.call(&[CELL], command).await?.only()?, &self.server)
     }
 
-    /// Somebody waits. Where nobody hears for them, they are made to look, for as long as there are any.
+    /// Somebody waits. Where no message can reach them, they are made to look, for as long as there are any.
     fn look_for_them(self: &Arc<Self>) {
         let mut looks = self.looks.lock();
         looks.wanted =
             u32::try_from(limits::TICKET_LIFE.as_millis() / LOOK.as_millis()).unwrap_or(1);
-        if !looks.deaf || std::mem::replace(&mut looks.under_way, true) {
+        if !looks.unnotified || std::mem::replace(&mut looks.under_way, true) {
             return;
         }
         drop(looks);
@@ -278,10 +278,10 @@ impl Shared {
         self.runtime.spawn(Box::pin(task));
     }
 
-    fn hear(&self, heard: &Heard) {
-        let parsed = match heard {
-            Heard::Message(message) => notice(message.as_bytes()),
-            Heard::Gap => Some(Notice::Gap),
+    fn receive(&self, published: &Published) {
+        let parsed = match published {
+            Published::Message(message) => notice(message.as_bytes()),
+            Published::Gap => Some(Notice::Gap),
         };
         if let (Some(sink), Some(parsed)) = (self.sink.get(), parsed) {
             sink(parsed);
@@ -315,15 +315,15 @@ impl LeaseStore for HostStore {
         let shared = &self.0;
         shared.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
         let listener = Arc::downgrade(shared);
-        let subscriber: Subscriber = Arc::new(move |heard| {
+        let subscriber: Subscriber = Arc::new(move |published| {
             if let Some(shared) = listener.upgrade() {
-                shared.hear(&heard);
+                shared.receive(&published);
             }
         });
         let subscribed = shared.transport.subscribe(&shared.channel, subscriber);
-        let hears = shared.within(shared.connect_timeout, subscribed).await;
-        let hears = hears.map_err(|reason| fault::absent(&shared.server, &reason))?;
-        shared.looks.lock().deaf = !hears;
+        let listens = shared.within(shared.connect_timeout, subscribed).await;
+        let listens = listens.map_err(|reason| fault::absent(&shared.server, &reason))?;
+        shared.looks.lock().unnotified = !listens;
         Ok(())
     }
 

@@ -55,6 +55,6 @@ mod host;
 #[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
 #[cfg(feature = "host")]
-pub use self::host::{Heard, HostStore, Reply, Subscriber, Transport};
+pub use self::host::{HostStore, Published, Reply, Subscriber, Transport};
 #[cfg(feature = "redis")]
 pub use self::store::RedisStore;

@@ -118,19 +118,19 @@ async fn listen(
     sentinel: &Host,
     runtime: &RuntimeHandle,
 ) -> Result<PubSubStream, Trouble> {
-    let hear = async |settings| {
+    let subscribe = async |settings| {
         let mut subscriber = wire::listen(address, sentinel, settings, runtime).await?;
         subscriber.subscribe("+switch-master").await?;
         Ok(subscriber.into_on_message())
     };
-    let mut heard = hear(open()).await;
+    let mut subscribed = subscribe(open()).await;
     for settings in credentials(address) {
-        if heard.is_ok() {
+        if subscribed.is_ok() {
             break;
         }
-        heard = hear(settings).await;
+        subscribed = subscribe(settings).await;
     }
-    heard
+    subscribed
 }
 
 fn open() -> RedisConnectionInfo {

@@ -1,4 +1,4 @@
-//! The parts of a store that differ from one kind of database to the other: connections, texts, and how a client is told.
+//! The parts of a store that differ from one kind of database to the other: connections, texts, and how a client is notified.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -136,14 +136,14 @@ pub trait Dialect: Sized + Send + Sync + 'static {
     /// Deletes some cells that have ended.
     fn sweep_cells(cells: &str) -> String;
 
-    /// Has the client hear what it is told.
+    /// Begins to receive notices.
     fn listen(link: &Link<Self>) -> impl Future<Output = Result<()>> + Send;
 
-    /// Rows were locked and read.
-    fn heard(_: &Link<Self>, _: &[LockKey], _: &[Row]) {}
+    /// Takes the notices out of rows that were locked and read.
+    fn receive(_: &Link<Self>, _: &[LockKey], _: &[Row]) {}
 
     /// Sends the notices of a change, whose records are `different`. Answers what is set beside each record that is written, and the statements that send.
-    fn tell(
+    fn notify(
         link: &Link<Self>,
         rows: &[Row],
         different: &[(&LockKey, &Record)],

@@ -132,7 +132,7 @@ impl<D: Dialect> Work<D> for Replace {
             connection.ask(&roll_back, false).await?;
             return Ok(Swap::Other(look(&layout, link, connection, key).await?));
         };
-        let told = column(row, 1, "now").map_err(Fault::refused)?;
+        let now = column(row, 1, "now").map_err(Fault::refused)?;
         let mut asked = vec![Statement::once(&*layout.replace, [name, value, expected.into()])];
         asked.extend(commit);
         progress.decides();
@@ -140,7 +140,7 @@ impl<D: Dialect> Work<D> for Replace {
         let answer = link.own_tables.passed(key, answer)?;
         let written = match answer.row() {
             // This database does not tell what it has written.
-            None if !D::RETURNS => Ok((expected + 1, told)),
+            None if !D::RETURNS => Ok((expected + 1, now)),
             None => Err(not_risen()),
             Some(row) => column(row, 0, "version").and_then(|version: i64| {
                 let is_risen = version > expected;

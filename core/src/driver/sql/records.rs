@@ -47,10 +47,10 @@ impl<T, A: Fn(&mut [Loaded], u64) -> (T, Outbox)> Replace<A> {
     ) -> Replaced<T> {
         let mut records = before.clone();
         foreign.enter(&mut records, now);
-        let (done, told) = (self.act)(&mut records, now);
+        let (done, outbox) = (self.act)(&mut records, now);
         let foreign = foreign.leave(&mut records);
         let (own, others): (Outbox, Outbox) =
-            told.into_iter().partition(|(channel, _)| channel == own_channel);
+            outbox.into_iter().partition(|(channel, _)| channel == own_channel);
         let own = own.into_iter().map(|(_, notice)| notice).collect();
         Replaced { done, records, before, own, others, foreign }
     }
@@ -117,19 +117,19 @@ where
         let now = answer.clock().map_err(Fault::refused)?;
         let rows = answer.rows();
         let records = load(&rows.iter(), locks);
-        D::heard(link, locks, &rows);
+        D::receive(link, locks, &rows);
         let foreign = foreign_rows::locked::<D>(connection, locks).await?;
         let replaced = self.apply(records, foreign, now, &link.channel);
         foreign_rows::write::<D>(connection, &replaced.foreign).await?;
         let different = replaced.different();
-        let (beside, told) = D::tell(link, &rows, &different, &replaced.others);
+        let (beside, notifications) = D::notify(link, &rows, &different, &replaced.others);
         let is_changed = !(different.is_empty() && replaced.foreign.is_empty());
         let written = different.iter().zip(beside).map(|((lock, record), beside)| {
             let values = row::values(lock, record).into_iter().chain(beside);
             Statement::kept(&texts.store, values.collect::<Vec<_>>())
         });
-        let end = if is_changed || !told.is_empty() { commit } else { roll_back };
-        let asked: Vec<_> = written.chain(told).chain(end).collect();
+        let end = if is_changed || !notifications.is_empty() { commit } else { roll_back };
+        let asked: Vec<_> = written.chain(notifications).chain(end).collect();
         progress.decides();
         // What was not written was not committed either, if the server says so.
         connection.ask(&asked, true).await?;

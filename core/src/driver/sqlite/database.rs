@@ -112,10 +112,10 @@ impl Database {
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         make_ours(&connection)?;
         let log = Arc::new(AtomicI32::new(0));
-        let told = log.clone();
+        let written = log.clone();
         // Instead of SQLite's own hook, which writes a long log back within the commit and waits for the disk there.
         connection.wal_hook(Some(move |_: &mut Wal, pages| {
-            told.store(pages, Relaxed);
+            written.store(pages, Relaxed);
             Ok(())
         }))?;
         Ok(Self { connection, steps: SWEEP_EVERY - 1, log, long: LONG, _mark: mark })

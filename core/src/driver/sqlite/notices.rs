@@ -71,10 +71,10 @@ async fn receive(
     sink: Arc<Mutex<NoticeSink>>,
     ended: oneshot::Receiver<Infallible>,
 ) {
-    let heard = |bytes: &[u8]| datagram::read(bytes).for_each(|notice| tell(&sink, notice));
-    let hears = pin!(socket.hear(datagram::LIMIT, heard));
-    if let Either::Right((Err(error), _)) = select(ended, hears).await {
-        tracing::warn!(%error, "wake-ups are not heard any more; polling instead");
+    let pass_on = |bytes: &[u8]| datagram::read(bytes).for_each(|notice| tell(&sink, notice));
+    let receiving = pin!(socket.receive(datagram::LIMIT, pass_on));
+    if let Either::Right((Err(error), _)) = select(ended, receiving).await {
+        tracing::warn!(%error, "wake-ups do not arrive any more; polling instead");
     }
 }
 
@@ -179,7 +179,7 @@ impl Notices {
         match socket.send_to(message.as_bytes(), &path) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             // A client that has gone, another user's socket, a path too long from here: its refresh tells it.
-            Err(error) => tracing::debug!(%channel, %error, "a waiter cannot be told"),
+            Err(error) => tracing::debug!(%channel, %error, "a waiter cannot be notified"),
             Ok(()) => {}
         }
         true
@@ -221,16 +221,16 @@ mod platform {
         }
 
         /// Passes on what is sent here, until that fails.
-        pub(in super::super) async fn hear(
+        pub(in super::super) async fn receive(
             self,
             most: usize,
-            mut heard: impl FnMut(&[u8]),
+            mut pass_on: impl FnMut(&[u8]),
         ) -> io::Result<()> {
             let socket = tokio::net::UnixDatagram::from_std(self.0)?;
             let mut buffer = vec![0; most];
             loop {
                 let length = socket.recv(&mut buffer).await?;
-                heard(&buffer[..length]);
+                pass_on(&buffer[..length]);
             }
         }
     }
@@ -272,8 +272,12 @@ mod platform {
             match self.0 {}
         }
 
-        #[allow(clippy::unused_async)] // As its counterpart, which does hear.
-        pub(in super::super) async fn hear(self, _: usize, _: impl FnMut(&[u8])) -> io::Result<()> {
+        #[allow(clippy::unused_async)] // As its counterpart, which awaits.
+        pub(in super::super) async fn receive(
+            self,
+            _: usize,
+            _: impl FnMut(&[u8]),
+        ) -> io::Result<()> {
             match self.0 {}
         }
     }

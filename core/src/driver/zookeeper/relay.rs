@@ -133,16 +133,19 @@ impl Way {
     /// Carries what one connection of the library says, if it is one.
     async fn carry(&self, mut local: TcpStream) {
         let limit = self.runtime.sleep_until(self.runtime.now() + self.limit);
-        let told = introduction(&mut local, self.secret);
-        let Either::Left((Ok(Some(told)), limit)) = select(pin!(told), limit).await else { return };
-        let (answer, remote) = match select(pin!(self.reach(&told.connect)), limit).await {
+        let introduced = introduction(&mut local, self.secret);
+        let Either::Left((Ok(Some(introduced)), limit)) = select(pin!(introduced), limit).await
+        else {
+            return;
+        };
+        let (answer, remote) = match select(pin!(self.reach(&introduced.connect)), limit).await {
             Either::Left((Ok(reached), _)) => reached,
             Either::Left((Err(error), _)) => return self.fail(error),
             Either::Right(_) => return self.fail(unreached(&self.host)),
         };
         *self.failure.lock() = None;
         let _ = local.set_nodelay(true);
-        if local.write_all(&[answer, accepted(told.xid)].concat()).await.is_err() {
+        if local.write_all(&[answer, accepted(introduced.xid)].concat()).await.is_err() {
             return;
         }
         // The library has ended by then; what it has said last is still sent.
@@ -212,10 +215,10 @@ struct Introduction {
 /// Reads how a connection begins; `None`: whoever has made it does not know the secret.
 async fn introduction(local: &mut TcpStream, secret: u128) -> io::Result<Option<Introduction>> {
     let (connect, login) = (frame(local).await?, frame(local).await?);
-    let Some((head, told)) = login.split_last_chunk() else { return Ok(None) };
+    let Some((head, given)) = login.split_last_chunk() else { return Ok(None) };
     let Some(([.., a, b, c, d], rest)) = head.split_first_chunk::<8>() else { return Ok(None) };
     // Two numbers take as long to compare wherever they differ.
-    let ours = rest == LOGIN && u128::from_be_bytes(*told) == secret;
+    let ours = rest == LOGIN && u128::from_be_bytes(*given) == secret;
     Ok(ours.then_some(Introduction { connect, xid: [*a, *b, *c, *d] }))
 }
 

@@ -71,7 +71,7 @@ async fn who_listens_after_connect_is_told_too() {
     set(&server, "100mb", "allkeys-lru");
     let feed = Arc::new(Feed::default());
     let heard = feed.clone();
-    let builder = Client::builder().on_event(move |event| heard.hear(event));
+    let builder = Client::builder().on_event(move |event| heard.push(event));
     let client = builder.connect(server.url().as_str()).await.unwrap();
     client.lock("app:x").acquire().await.unwrap().release().await.check().unwrap();
     feed.listen(true);

@@ -91,7 +91,7 @@ impl Link {
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;
         }
-        *self.heard.lock() = self.runtime.now();
+        *self.last_answer.lock() = self.runtime.now();
         Ok(live)
     }
 

@@ -48,7 +48,7 @@ pub(super) struct Link {
     sink: OnceLock<NoticeSink>,
     state: Mutex<LinkState>,
     /// When the server answered last.
-    heard: Mutex<Instant>,
+    last_answer: Mutex<Instant>,
     /// An attempt to connect has ended, or the store was closed.
     changed: Event,
     /// A step wants the connection now.
@@ -136,7 +136,7 @@ impl Link {
             runtime,
             sink: sink.map_or_else(OnceLock::new, OnceLock::from),
             state: Mutex::new(LinkState::Down(0, unmet)),
-            heard: Mutex::default(),
+            last_answer: Mutex::default(),
             changed: Event::new(),
             wanted: Event::new(),
             demoted: AtomicBool::new(false),
@@ -194,13 +194,13 @@ impl Link {
     ) -> Result<Arc<Live>> {
         let takes = steps.into_iter().any(|step| matches!(step.action, Action::Take(_)));
         let live = self.live().await?;
-        if !takes || self.runtime.now().since(*self.heard.lock()) < FRESH {
+        if !takes || self.runtime.now().since(*self.last_answer.lock()) < FRESH {
             return Ok(live);
         }
         // One of the commands that every user may use.
         let (mut connection, look) = (live.connection.clone(), redis::cmd("TIME"));
         match within(&self.runtime, PATIENCE, connection.send_packed_command(&look)).await {
-            Some(Ok(_)) => *self.heard.lock() = self.runtime.now(),
+            Some(Ok(_)) => *self.last_answer.lock() = self.runtime.now(),
             Some(Err(_)) | None => self.broke(&live.broken),
         }
         self.live().await
@@ -215,7 +215,7 @@ impl Link {
     ) -> Result<T> {
         let error = match within(&self.runtime, self.timeout, request).await {
             Some(Ok(answer)) => {
-                *self.heard.lock() = self.runtime.now();
+                *self.last_answer.lock() = self.runtime.now();
                 return Ok(answer);
             }
             Some(Err(error)) => fault::unanswered(&self.address, &error.to_string()),

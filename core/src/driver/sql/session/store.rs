@@ -67,11 +67,11 @@ impl<D: SessionDialect, W: Way<D>> SessionLocks<D, W> {
             }
             found => found,
         };
-        let told = |fault: Fault| {
+        let explained = |fault: Fault| {
             let error = fault.failure.error;
             D::missing(&error).unwrap_or(error)
         };
-        let (found, number) = found.map_err(told)?;
+        let (found, number) = found.map_err(explained)?;
         let (place, known) = ((self.address.clone(), host), D::known(self.way.on_own_table()));
         let runtime = self.runtime.clone();
         let wire = D::wire(connection, number, place, watch, known, runtime.clone(), ended);
