@@ -195,7 +195,7 @@ final class LockTest {
             assertThrows(InvalidArgumentException.class, () -> client.lock("x").ttl(Duration.ZERO).acquire());
             InvalidArgumentException time = assertThrows(
                 InvalidArgumentException.class, () -> client.lock("x").option("ttl", "soon").acquire());
-            assertTrue(time.getMessage().contains("`ttl` must be a Duration"), time.getMessage());
+            assertTrue(time.getMessage().contains("`ttl` must be a time"), time.getMessage());
         }
     }
 
