@@ -77,21 +77,21 @@ pub(super) fn took(
     Ok(())
 }
 
-/// So far apart are the tokens of one vote, each node's by its own clock.
-const ONE_VOTE: u64 = 1_000_000;
+/// Whether this is the token that the store shows of a grant. On a quorum that was `voted` each node may have drawn another by its own clock.
+pub(super) fn is_shown(seen: u64, token: u64, voted: bool) -> bool {
+    seen.abs_diff(token) <= if voted { 1_000_000 } else { 0 }
+}
 
-/// Compares a lock as it was inspected with a case's words for it. `holder` is the token of the guard it names; on a quorum
-/// that was `voted`, the nodes may have drawn others, and show those, and show nobody who waits.
+/// Compares a lock as it was inspected with a case's words for it. `holder` is the token of the guard it names; a quorum
+/// that was `voted` shows nobody who waits.
 pub(super) fn state(
     expect: &State,
     holder: Option<u64>,
     voted: bool,
     seen: &Value,
 ) -> Result<(), String> {
-    let apart = if voted { ONE_VOTE } else { 0 };
-    let shown = |token: u64| {
-        seen["holder"]["token"].as_u64().is_some_and(|seen| seen.abs_diff(token) <= apart)
-    };
+    let shown =
+        |token| seen["holder"]["token"].as_u64().is_some_and(|seen| is_shown(seen, token, voted));
     let wrong = |what: &str| Err(format!("{what} is not as expected: {seen}"));
     let holds = &seen["holder"];
     let fits = match expect.holder.as_deref() {

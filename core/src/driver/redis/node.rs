@@ -10,7 +10,7 @@ use super::connection::{Link, Live};
 use super::fault;
 use super::keys::{self, BIRTH};
 use super::replies::{self, Replies, UNBORN};
-use super::scripts::{self, BORN, CELL, Clock};
+use super::scripts::{BORN, CELL, Clock};
 use super::steps::{self, Request, fail};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step, Take};
@@ -39,7 +39,7 @@ impl Node {
     #[cfg(feature = "test-hooks")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
         let live = self.link.live().await?;
-        for set in self.send(&live, vec![scripts::set_clock(now)]).await? {
+        for set in self.send(&live, vec![super::scripts::set_clock(now)]).await? {
             set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
         }
         self.clock.stop();
