@@ -170,7 +170,7 @@ impl MemoryStore {
             return batch.iter().map(|_| Err(Failure::refused(Error::closed()))).collect();
         }
         let (answers, notices) = self.carry_out(batch, all);
-        // Outside of the mutex: whoever is notified may ask at once.
+        // The mutex is free by then: a client may ask as soon as it is notified.
         for (sink, notice) in notices {
             sink(notice);
         }

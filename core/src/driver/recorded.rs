@@ -67,7 +67,7 @@ pub trait RecordStore: MaybeSend + MaybeSync + 'static {
 
     /// Locks these records, reads the store's clock, has `act` change the records at that moment, and keeps and tells the result as one
     /// change. `act` is asked again if a transaction could not be carried out; at most one of its results is kept. Dropping the future
-    /// recalls nothing that was begun. `yields`: it can wait, so others that want the records go first.
+    /// recalls nothing that was begun. `yields`: it can wait, so where many may want the records, others go first.
     fn transact<T: MaybeSend + 'static>(
         &self,
         locks: Vec<LockKey>,

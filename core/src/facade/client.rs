@@ -236,7 +236,7 @@ pub(super) enum Yield {
     Held(Uncollected),
 }
 
-/// A grant on its way to whoever asked for it.
+/// A grant on its way to its caller.
 pub(super) struct Uncollected(Option<HeldItem>);
 
 impl Drop for Uncollected {

@@ -161,8 +161,8 @@ impl Record {
     }
 
     /// Carries out Takes of different locks as one: all are granted, or none is, and then no record has changed. Each
-    /// step comes with its lock's record. Whoever waits for one of them goes first, also if it cannot be reached: a lock
-    /// alone finds that out by a notice, which cannot be taken back.
+    /// step comes with its lock's record. A waiter for one of them goes first, also if it cannot be reached: that
+    /// shows only when a notice is sent, which cannot be taken back.
     pub fn apply_all(
         records: &mut [(&Step, Self)],
         context: &mut StepContext<'_>,
@@ -179,7 +179,7 @@ impl Record {
         context.notices.truncate(before);
         let none = |outcome| match outcome {
             Outcome::Granted { .. } => Outcome::Gone,
-            // Of what was not carried out nothing is told in times.
+            // A step that was not carried out has no times to answer.
             Outcome::Held { .. } => Outcome::Held { left: None },
             other => other,
         };

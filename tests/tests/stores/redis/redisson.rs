@@ -124,7 +124,7 @@ async fn everything(mut scene: Scene, patience: Duration) -> Result<(), String> 
     ask(&scene, "app:book", Mode::Read, owner, Action::Take(taking(Mode::Read, 1, false))).await?;
     ask(&scene, "app:book", Mode::Read, owner, FREE).await?;
     sharded.recv_response().map_err(|_| "nobody was told by SPUBLISH".to_owned())?;
-    // What is no hash is told to be no lock.
+    // A key that is no hash is refused as no lock.
     let () = scene.admin.set("app:book", "a text").unwrap();
     let read = Action::Take(taking(Mode::Read, 1, false));
     match ask(&scene, "app:book", Mode::Read, scene.client.owner(), read).await {

@@ -112,7 +112,7 @@ async fn a_server_that_repeats_the_password_is_not_repeated() {
         let (mut client, _) = listener.accept().unwrap();
         let _ = client.read(&mut vec![0; 1 << 16]);
         let _ = client.write_all(old.repeat(4).as_bytes());
-        // What was sent and not read would break the connection before the replies are read.
+        // Bytes that nobody reads would break the connection before the replies are read.
         let _ = std::io::copy(&mut client, &mut std::io::sink());
     });
     let error = refusal(&format!("redis://:hunter2@127.0.0.1:{port}")).await;

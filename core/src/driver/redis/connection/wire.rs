@@ -66,7 +66,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Connects, with the handshake. What is answered beside the connection is its task: whoever lets go of it ends what is under way at once.
+/// Connects, with the handshake. The second value is the connection's task: dropping it ends what is under way at once.
 pub(crate) async fn connect(
     address: &Address,
     host: &Host,
