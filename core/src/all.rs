@@ -31,6 +31,13 @@ pub struct All {
     mistake: Option<Error>,
 }
 
+impl Client {
+    /// Several mutexes as one: all or nothing, in a global order.
+    pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
+        All::new(self.clone(), names)
+    }
+}
+
 impl All {
     pub(crate) fn new(client: Client, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();

@@ -4,24 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::all::All;
-use crate::elect::Election;
 use crate::engine::Engine;
 use crate::error::{Code, Error, Result};
 use crate::event::{Event, Events, Observer};
 use crate::fence::Token;
 use crate::guard::{Guard, Pending};
 use crate::identity::Identity;
-use crate::job::{Job, Schedule};
 use crate::lock::{Lock, layout_of};
 use crate::options::{Dialect, OptionScope, OptionValue, Options, check_key, check_name};
 use crate::port::{
     Capabilities, HolderView, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
 };
-use crate::scope::Scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
 use crate::url::StoreUrl;
-use crate::version::Versioned;
 
 /// Connects to the store a URL names, on the tokio runtime this is called in.
 ///
@@ -98,22 +93,6 @@ impl Client {
         Lock::new(self.clone(), name)
     }
 
-    /// A value by name that is replaced only if nobody was faster; see [`Versioned`].
-    pub fn version(&self, name: &str) -> Versioned {
-        Versioned::new(self.clone(), name)
-    }
-
-    /// A scheduled job: at most one run in each period (a `Duration` of 10 ms or longer), or for each time of a cron expression,
-    /// whoever asks for it; see [`Job`] and [`Schedule`].
-    pub fn job(&self, name: &str, schedule: impl Into<Schedule>) -> Job {
-        Job::new(self.clone(), name, schedule.into())
-    }
-
-    /// An election: one leader at a time, the next one in order; see [`Election`].
-    pub fn election(&self, name: &str) -> Election {
-        Election::new(self.clone(), name)
-    }
-
     /// The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is
     /// not passed by new readers.
     pub fn read_lock(&self, name: &str) -> Lock {
@@ -129,21 +108,6 @@ impl Client {
     /// a holder that died come back when its lease has ended. Clients may ask with different limits, each is served by its own.
     pub fn semaphore(&self, name: &str, limit: u32) -> Lock {
         self.lock(name).of_permits(limit)
-    }
-
-    /// Several mutexes as one: all or nothing, in a global order.
-    pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
-        All::new(self.clone(), names)
-    }
-
-    /// A new scope: whoever holds a lock in it may enter again.
-    pub fn scope(&self) -> Scope {
-        Scope::new(self.clone())
-    }
-
-    /// A mutex that may be entered again through this value and its clones: a lock in a [scope](Client::scope) of its own.
-    pub fn reentrant(&self, name: &str) -> Lock {
-        self.scope().lock(name)
     }
 
     /// The names of the locks the store knows, in order, as [`Client::lock`] takes them. An empty prefix: all.

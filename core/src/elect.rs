@@ -48,6 +48,13 @@ pub struct Leader {
     pub info: Arc<str>,
 }
 
+impl Client {
+    /// An election: one leader at a time, the next one in order; see [`Election`].
+    pub fn election(&self, name: &str) -> Election {
+        Election::new(self.clone(), name)
+    }
+}
+
 impl Election {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let Options { observe, .. } = *client.options();

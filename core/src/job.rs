@@ -55,6 +55,14 @@ pub struct Job {
     mistake: Option<Error>,
 }
 
+impl Client {
+    /// A scheduled job: at most one run in each period (a `Duration` of 10 ms or longer), or for each time of a cron expression,
+    /// whoever asks for it; see [`Job`] and [`Schedule`].
+    pub fn job(&self, name: &str, schedule: impl Into<Schedule>) -> Job {
+        Job::new(self.clone(), name, schedule.into())
+    }
+}
+
 impl Job {
     pub(crate) fn new(client: Client, name: &str, schedule: Schedule) -> Self {
         let options = client.options().clone();

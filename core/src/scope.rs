@@ -31,11 +31,19 @@ pub struct Scope {
     counts: Arc<Counts>,
 }
 
-impl Scope {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, counts: Arc::default() }
+impl Client {
+    /// A new scope: whoever holds a lock in it may enter again.
+    pub fn scope(&self) -> Scope {
+        Scope { client: self.clone(), counts: Arc::default() }
     }
 
+    /// A mutex that may be entered again through this value and its clones: a lock in a [scope](Client::scope) of its own.
+    pub fn reentrant(&self, name: &str) -> Lock {
+        self.scope().lock(name)
+    }
+}
+
+impl Scope {
     /// A mutex by name that this scope may enter again. On the store it is the ordinary mutex of that name.
     pub fn lock(&self, name: &str) -> Lock {
         self.client.lock(name).within(self.counts.clone())

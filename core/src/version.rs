@@ -63,6 +63,13 @@ pub enum Swapped<T> {
     Changed(Option<Snapshot<T>>),
 }
 
+impl Client {
+    /// A value by name that is replaced only if nobody was faster; see [`Versioned`].
+    pub fn version(&self, name: &str) -> Versioned {
+        Versioned::new(self.clone(), name)
+    }
+}
+
 impl Versioned {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let options = client.options().clone();

@@ -1,15 +1,15 @@
 //! The holds of this client on a quorum, and what each node has yet to give back of them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Voters;
+use super::node::Cleanups;
+use super::voters::Voters;
 use crate::engine::deadline;
 use crate::error::Code;
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Action, Answer, Applied, Instant, Kind, LockKey, Outcome, OwnerId, Step, Take};
+use crate::port::{Action, Answer, Applied, Instant, Outcome, OwnerId, Step, Take};
 use crate::runtime::sync::Mutex;
 
 /// The part of a hold that a node may keep.
@@ -193,74 +193,5 @@ impl Voters {
                 }
             }
         }));
-    }
-}
-
-/// How many cleanups are sent at once: what a store answers in some 10 ms.
-const AT_ONCE: usize = 1000;
-
-/// Attempts and holds that a node has yet to confirm it knows nothing of.
-#[derive(Default)]
-pub(super) struct Cleanups {
-    pending: BTreeMap<(LockKey, OwnerId), Cleanup>,
-    /// Whether a task is at it.
-    in_progress: bool,
-}
-
-struct Cleanup {
-    kind: Kind,
-    /// When it has settled itself.
-    until: Instant,
-    /// Whether it was sent since it was last added.
-    sent: bool,
-}
-
-impl Cleanups {
-    /// Adds an attempt to clean up; true if no task is at it yet.
-    fn add(&mut self, step: &Step, until: Instant) -> bool {
-        let cleanup = Cleanup { kind: step.kind, until, sent: false };
-        self.pending.insert((step.lock.clone(), step.owner), cleanup);
-        !std::mem::replace(&mut self.in_progress, true)
-    }
-
-    /// Drops a confirmed cleanup, unless it was added again since: the node may have granted it behind the batch.
-    fn confirmed(&mut self, step: &Step) {
-        let cleanup = (step.lock.clone(), step.owner);
-        if self.pending.get(&cleanup).is_some_and(|cleanup| cleanup.sent) {
-            self.pending.remove(&cleanup);
-        }
-    }
-
-    /// Some of what is pending now, as steps; with nothing pending, no task is at it any more.
-    fn next_batch(&mut self, now: Instant) -> Vec<Step> {
-        self.pending.retain(|_, cleanup| cleanup.until > now);
-        self.in_progress = !self.pending.is_empty();
-        let step = |(of, cleanup): (&(LockKey, OwnerId), &mut Cleanup)| {
-            cleanup.sent = true;
-            let action = Action::Leave { tombstone: Some(cleanup.until.since(now)) };
-            Step { lock: of.0.clone(), owner: of.1, kind: cleanup.kind, action }
-        };
-        self.pending.iter_mut().take(AT_ONCE).map(step).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_added_again_behind_a_batch_is_not_confirmed_by_it() {
-        let (lock, owner) = (LockKey::new("x"), OwnerId::parse(&"1".repeat(32)).unwrap());
-        let step = Step { lock, owner, kind: Kind::Mutex, action: Action::Read };
-        let until = Instant::FAR;
-        let mut cleanups = Cleanups::default();
-        assert!(cleanups.add(&step, until));
-        let batch = cleanups.next_batch(Instant::default());
-        assert!(!cleanups.add(&step, until));
-        cleanups.confirmed(&batch[0]);
-        let batch = cleanups.next_batch(Instant::default());
-        assert_eq!(batch.len(), 1);
-        cleanups.confirmed(&batch[0]);
-        assert_eq!(cleanups.next_batch(Instant::default()), []);
     }
 }

@@ -7,25 +7,28 @@
 
 mod fanout;
 mod holds;
+mod node;
+mod proposal;
 mod tally;
 mod vote;
+mod voters;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use self::fanout::{Fanout, Node};
-use self::holds::QuorumHold;
-use self::tally::{Tally, majority_of};
-use self::vote::Proposal;
+use self::fanout::Fanout;
+use self::node::Node;
+use self::tally::{Tally, unanswered};
+use self::voters::Voters;
 use crate::engine::RetryDelays;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::port::{
-    Action, Answer, Capabilities, Failure, Fence, Guarantee, LeaseHandle, LeaseStore, LockKey,
-    Mode, Notice, NoticeSink, Outcome, OwnerId, RuntimeHandle, Step, Take,
+    Action, Answer, Capabilities, Fence, Guarantee, LeaseHandle, LeaseStore, LockKey, Notice,
+    NoticeSink, Outcome, RuntimeHandle, Step,
 };
 use crate::runtime::sync::Mutex;
 
@@ -286,92 +289,5 @@ impl LeaseStore for Quorum {
 
     async fn close(&self) {
         join_all(self.0.nodes.iter().map(|node| node.store.close())).await;
-    }
-}
-
-/// So long a node is always waited for, where `timeout` and lease allow it: servers stumble.
-const PATIENCE: Duration = Duration::from_millis(250);
-
-/// The nodes, and what this client knows of them.
-struct Voters {
-    nodes: Vec<Arc<Node>>,
-    runtime: RuntimeHandle,
-    max_ttl: Duration,
-    timeout: Duration,
-    /// How long the slowest decision of late took, in nanoseconds; 0 before the first.
-    slowest: AtomicU64,
-    proposal: Mutex<Proposal>,
-    holds: Mutex<BTreeMap<OwnerId, QuorumHold>>,
-}
-
-impl Voters {
-    fn majority(&self) -> usize {
-        majority_of(self.nodes.len())
-    }
-
-    /// How long the slower nodes are waited for, by somebody who asks for a lease of `ttl`. A way that is long grants no
-    /// lock to who is too impatient for it, so what ran out of patience counts as slow, too.
-    fn patience(&self, ttl: Duration) -> Duration {
-        let slowest = self.slowest.load(Ordering::Relaxed);
-        let grown = if slowest == 0 { self.timeout } else { Duration::from_nanos(slowest) * 4 };
-        grown.max(PATIENCE).min(self.timeout).min(ttl / 4)
-    }
-
-    /// A decision took so long.
-    fn took(&self, time: Duration) {
-        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let slowest = self.slowest.load(Ordering::Relaxed);
-        self.slowest.store((slowest - slowest / 8).max(time).max(1), Ordering::Relaxed);
-    }
-
-    /// Why a step cannot be carried out on a quorum, if it cannot.
-    fn refusal(&self, step: &Step) -> Option<Failure> {
-        let ttl = match &step.action {
-            Action::Take(take) if take.mode == Mode::Permit => {
-                return Some(Failure::refused(no_permits()));
-            }
-            Action::Take(Take { ttl, .. }) | Action::Renew { ttl } | Action::Refresh { ttl } => {
-                *ttl
-            }
-            _ => return None,
-        };
-        (ttl > self.max_ttl).then(|| {
-            let most = self.max_ttl.as_secs_f64();
-            let message = format!(
-                "on a quorum a lease is at most `max_ttl` long, {most} s; ask for less, or set `max_ttl` for all clients"
-            );
-            Failure::refused(Error::invalid("ttl", message))
-        })
-    }
-}
-
-fn unanswered() -> Failure {
-    Failure::unknown(Error::internal("a step was not answered"))
-}
-
-/// Permits are counted by each node for itself: five nodes with two permits each are ten, a majority is three of them.
-fn no_permits() -> Error {
-    let message = "a quorum has no permits: each node would count them for itself; use one store for a semaphore";
-    Error::new(Code::Unsupported, message)
-}
-
-/// More than a minority is away. Where so many fail for good that there is no majority without them, and all in the same
-/// way, asking again is in vain, and that is the error.
-fn no_majority(tally: &Tally) -> Error {
-    let (of, needed) = (tally.nodes(), tally.majority);
-    let lasting = tally.failures().find(|(_, error)| {
-        let same = |(_, other): &(usize, &Error)| other.code() == error.code();
-        !error.retryable() && tally.failures().filter(same).count() > of - needed
-    });
-    if let Some((node, error)) = lasting {
-        return error.clone().with("node", format!("{} of {of}", node + 1));
-    }
-    let message = format!("fewer than {needed} of the quorum's {of} nodes answer");
-    let error = Error::new(Code::Unavailable, message);
-    match tally.failures().last() {
-        Some((_, failure)) => {
-            error.with("node", failure.message().to_owned()).with_source(failure.clone())
-        }
-        None => error,
     }
 }

@@ -3,15 +3,10 @@
 use std::time::Duration;
 
 use super::holds::Kept;
-use super::no_majority;
-use crate::error::Error;
+use super::voters::majority_of;
+use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{Action, Answer, Failure, Kind, LockState, Outcome};
-
-/// So many nodes decide.
-pub(super) fn majority_of(nodes: usize) -> usize {
-    nodes / 2 + 1
-}
 
 /// The answers so far, by node.
 pub(super) struct Tally {
@@ -206,4 +201,30 @@ impl Tally {
     pub(super) fn nodes(&self) -> usize {
         self.answers.len()
     }
+}
+
+/// More than a minority is away. Where so many fail for good that there is no majority without them, and all in the same
+/// way, asking again is in vain, and that is the error.
+pub(super) fn no_majority(tally: &Tally) -> Error {
+    let (of, needed) = (tally.nodes(), tally.majority);
+    let lasting = tally.failures().find(|(_, error)| {
+        let same = |(_, other): &(usize, &Error)| other.code() == error.code();
+        !error.retryable() && tally.failures().filter(same).count() > of - needed
+    });
+    if let Some((node, error)) = lasting {
+        return error.clone().with("node", format!("{} of {of}", node + 1));
+    }
+    let message = format!("fewer than {needed} of the quorum's {of} nodes answer");
+    let error = Error::new(Code::Unavailable, message);
+    match tally.failures().last() {
+        Some((_, failure)) => {
+            error.with("node", failure.message().to_owned()).with_source(failure.clone())
+        }
+        None => error,
+    }
+}
+
+/// A step of a batch has no answer in the reply.
+pub(super) fn unanswered() -> Failure {
+    Failure::unknown(Error::internal("a step was not answered"))
 }
