@@ -14,10 +14,8 @@ use crate::error::Result;
 trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn capabilities(&self) -> Capabilities;
     fn warning(&self) -> Option<&'static str>;
-    fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
-    fn step_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
-    fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
-    fn step_all_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
+    fn step(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
+    fn step_all(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>>;
     fn cells(&self) -> Option<Cells<'_>>;
@@ -31,16 +29,10 @@ impl<S: LeaseStore> DynLeaseStore for S {
     fn warning(&self) -> Option<&'static str> {
         LeaseStore::warning(self)
     }
-    fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
-        Box::pin(LeaseStore::step(self, batch))
-    }
-    fn step_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
+    fn step(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
         Box::pin(async move { LeaseStore::step(&*self, &batch).await })
     }
-    fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
-        Box::pin(LeaseStore::step_all(self, batch))
-    }
-    fn step_all_owned(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
+    fn step_all(self: Arc<Self>, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
         Box::pin(async move { LeaseStore::step_all(&*self, &batch).await })
     }
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>> {
@@ -79,12 +71,12 @@ impl LeaseHandle {
 
     /// [`LeaseStore::step`], with a batch the future owns.
     pub fn step(&self, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
-        Arc::clone(&self.0).step_owned(batch)
+        Arc::clone(&self.0).step(batch)
     }
 
     /// [`LeaseStore::step_all`], with a batch the future owns.
     pub fn step_all(&self, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
-        Arc::clone(&self.0).step_all_owned(batch)
+        Arc::clone(&self.0).step_all(batch)
     }
 
     /// [`LeaseStore::listen`].
@@ -117,10 +109,10 @@ impl LeaseStore for LeaseHandle {
         self.0.warning()
     }
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        self.0.step(batch).await
+        LeaseHandle::step(self, batch.to_vec()).await
     }
     async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
-        self.0.step_all(batch).await
+        LeaseHandle::step_all(self, batch.to_vec()).await
     }
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
         self.0.listen(sink).await
