@@ -94,7 +94,7 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-python/test.sh", test!("--test cases -- --package python")]),
     first("node", 30, "the npm package as installed: its tests, the basic cases", &[Node, Redis],
         &["bindings-node/test.sh", test!("--test cases -- --package node")]),
-    first("wasm", 40, "the WebAssembly package as installed: its tests, the basic cases", &[Node, Redis],
+    first("wasm", 30, "the WebAssembly package as installed: its tests, the basic cases", &[Node, Redis],
         &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
     first("jvm", 60, "the jars as installed: tests of Java and Kotlin, the basic cases", &[Java, Redis],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),

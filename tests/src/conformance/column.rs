@@ -133,9 +133,11 @@ impl Column {
         DOORS.iter().find(|door| door.language == self.language)
     }
 
-    /// Whether `cargo test-all` plays it without `--full`: a package is played on Redis, and Rust in this process.
+    /// Whether `cargo test-all` plays it without `--full`: a package is played on Redis, in one way to it, and Rust in this
+    /// process.
     pub fn is_of_the_first_length(&self) -> bool {
-        self.is_door() && self.backend == Backend::Redis || self.program.is_none()
+        let another_way = self.door().is_some_and(Door::is_another_way);
+        self.is_door() && !another_way && self.backend == Backend::Redis || self.program.is_none()
     }
 
     /// Whether it plays a case without `--full`. Cases that wait for long, kill, or burden the machine are played in virtual time.
