@@ -66,7 +66,7 @@ pub trait Subject {
     /// Afterwards everything that was sent to the client has arrived; `arrived` says whether what should come has.
     async fn await_notices(&self, _store: &Self::Store, _arrived: impl Fn() -> bool) {}
 
-    /// Whether a client hears once what one batch tells it twice in the same words.
+    /// Whether a client may hear once what one batch tells it twice in the same words.
     fn merges_notices(&self) -> bool {
         false
     }
