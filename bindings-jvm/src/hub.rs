@@ -117,7 +117,7 @@ impl Hub {
     }
 
     /// Sets an operation off.
-    pub(crate) fn submit(&self, client: u64, operation: Value) -> u64 {
+    pub(crate) fn submit(&self, client: u64, operation: &Value) -> u64 {
         let facade = self.client(client);
         match Operation::of(operation) {
             Ok(operation) => self.pump.submit(&facade, operation),

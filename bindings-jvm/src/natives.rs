@@ -82,7 +82,7 @@ pub fn submit<'local>(
     client: jlong,
     operation: JByteArray<'local>,
 ) -> jlong {
-    env.with_env(|env| Ok(hub().submit(client as u64, read(env, &operation)?) as jlong))
+    env.with_env(|env| Ok(hub().submit(client as u64, &read(env, &operation)?) as jlong))
         .resolve::<Internal>()
 }
 

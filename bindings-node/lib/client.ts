@@ -5,7 +5,7 @@ import { Gate } from './gate.js';
 import { Guard, type Granted } from './guard.js';
 import { Job, type Cron } from './job.js';
 import { All, Lock, type Form } from './lock.js';
-import { camelCased } from './names.js';
+import { camelCased, objectWith } from './names.js';
 import type { ClientOptions, ElectionOptions, JobOptions, LockOptions, VersionOptions } from './options.js';
 import { Scope } from './scope.js';
 import { holdersOf, type Holder } from './state.js';
@@ -140,7 +140,8 @@ export class Client implements AsyncDisposable {
    * @throws {FencelockError} with code `not_held` if nobody holds it, with `unsupported` if another library or a session of a
    * database server does, with nothing changed
    */
-  async breakLock(name: string, reason = '', { token }: { token?: number } = {}): Promise<readonly Holder[]> {
+  async breakLock(name: string, reason = '', options: { token?: number } = {}): Promise<readonly Holder[]> {
+    const { token } = objectWith(options, 'options', 'token');
     return holdersOf(await this.#connection.perform({ op: 'break_lock', name, reason, token }));
   }
 

@@ -1,6 +1,7 @@
 import type { Connection } from './connection.js';
 import type { Guard } from './guard.js';
 import { Acquirable, type AcquireOptions } from './lock.js';
+import { objectOf } from './names.js';
 import { infoOf, type Info } from './state.js';
 
 /** The leader of an election. */
@@ -63,7 +64,7 @@ export class Election extends Acquirable {
    * @throws the signal's reason if that aborts
    */
   async *observe(options: { after?: Leader | null; signal?: AbortSignal | null } = {}): AsyncGenerator<Leader | null, never> {
-    const { after, signal } = options;
+    const { after, signal } = objectOf(options);
     let seen: Told | null | undefined = after && (toldOf.get(after) ?? { token: after.token, info: JSON.stringify(after.info) });
     for (;;) {
       const more: object = seen === undefined ? {} : { seen };

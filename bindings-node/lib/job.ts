@@ -2,7 +2,7 @@ import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
 import { Guard, type Granted, type Released } from './guard.js';
 import type { AcquireOptions } from './lock.js';
-import { camelCased, optionsForCore } from './names.js';
+import { camelCased, objectOf, objectWith, optionsForCore } from './names.js';
 import type { JobOptions } from './options.js';
 import type { Info } from './state.js';
 
@@ -143,10 +143,12 @@ export class Job {
    * else console.log(`nothing to do: ${skipped.reason}`);
    * ```
    */
-  async start({ signal, at, ...more }: StartOptions = {}): Promise<Start> {
-    const options = { ...this.#options, ...optionsForCore(more) };
-    const times = typeof this.schedule === 'object' ? this.schedule : { period: this.schedule };
-    const start = { ...times, op: 'start_job', name: this.name, at: at ?? null, options };
+  async start(options: StartOptions = {}): Promise<Start> {
+    const { signal, at, ...more } = objectOf(options);
+    const all = { ...this.#options, ...optionsForCore(more) };
+    const { schedule } = this;
+    const times = typeof schedule === 'object' ? objectWith(schedule, 'schedule', 'cron', 'timezone') : { period: schedule };
+    const start = { ...times, op: 'start_job', name: this.name, at: at ?? null, options: all };
     const started = await this.#connection.perform<Granted | { skipped: Skipped }>(start, signal);
     if ('guard' in started) return { run: new Run(this.#connection, started, this.name).begin(), skipped: null };
     return { run: null, skipped: { ...started.skipped, last: shown(started.skipped.last) } };
@@ -157,10 +159,11 @@ export class Job {
    * body does; it has failed if the body throws. When the run is lost, the body's signal aborts and the call rejects with a
    * {@link LockLostError}.
    */
-  async using<T>(body: Body<Run, T>, { skipped, ...options }: UsingOptions = {}): Promise<T | null> {
-    const start = await this.start(options);
+  async using<T>(body: Body<Run, T>, options: UsingOptions = {}): Promise<T | null> {
+    const { skipped, ...more } = objectOf(options);
+    const start = await this.start(more);
     if (start.run) {
-      return run(start.run, body, options.signal, (due, well) => (well ? due.succeed() : due.fail()));
+      return run(start.run, body, more.signal, (due, well) => (well ? due.succeed() : due.fail()));
     }
     skipped?.(start.skipped);
     return null;

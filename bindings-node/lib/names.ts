@@ -20,6 +20,13 @@ export function objectOf<T extends object>(options: T): T {
   throw invalid('options', `options are an object, such as \`{ wait: 5000 }\`, and not \`${String(options)}\``);
 }
 
+/** The same of an object that has these keys only: of another one, a misspelt `token` for instance, the effect would be a wrong one. */
+export function objectWith<T extends object>(object: T, argument: string, ...keys: string[]): T {
+  const stranger = Object.keys(objectOf(object)).find((key) => !keys.includes(key));
+  if (stranger === undefined) return object;
+  throw invalid(argument, `\`${argument}\` has no \`${stranger}\`; it has \`${keys.join('`, `')}\``);
+}
+
 /** Options as the core calls them. A name that it does not know goes as it is, for it to say so. */
 export function optionsForCore(options: object): Record<string, unknown> {
   objectOf(options);

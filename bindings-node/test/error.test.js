@@ -52,9 +52,14 @@ describe('errors', () => {
   test('U41: of what would be ignored, and U42: of a name that is no text, name the argument', async () => {
     const lock = client.lock(fresh());
     const refusals = {
-      options: [() => lock.acquire(5000), () => lock.acquire(null), () => connect('memory:', 5000), () => lock.using(() => {}, 5000)],
+      options: [() => lock.acquire(5000), () => lock.acquire(null), () => connect('memory:', 5000), () => lock.using(() => {}, 5000),
+        () => client.breakLock(lock.name, '', 123), () => client.breakLock(lock.name, '', { tokn: 5 }),
+        () => client.job(fresh(), 1000).start(5000), () => client.job(fresh(), 1000).using(() => {}, 5000), () => client.election(fresh()).observe(5000).next()],
       kind: [async () => client.on('granded', () => {})],
       name: [() => client.lock(42).acquire(), () => client.lock().acquire()],
+      names: [() => client.all([42]).acquire()],
+      reason: [() => client.breakLock(fresh(), 5)],
+      schedule: [() => client.job(fresh(), { cron: '0 3 * * *', timeZone: 'Europe/Berlin' }).start()],
     };
     for (const [argument, calls] of Object.entries(refusals))
       for (const call of calls) await assert.rejects(call(), (error) => error.code === 'invalid' && error.fields.argument === argument && error.message.includes(argument));

@@ -272,6 +272,29 @@ def test_bad_input_is_named(client, say, code, says):
     assert not any(client.stats().values())
 
 
+def test_u42_what_is_of_another_sort_is_named(client, name):
+    job = {"period": "1h"}
+    calls = {"name": lambda: client.lock(42).acquire(), "names": lambda: client.all([42]).acquire(), "period": lambda: client.job(name, **job).start()}
+    for argument, call in calls.items():
+        with pytest.raises(fencelock.InvalidArgumentError) as told:
+            call()
+        assert told.value.fields["argument"] == argument and argument in str(told.value)
+
+
+def test_a_prefix_counts_as_part_of_the_name(redis_url):
+    with fencelock.connect(redis_url, prefix="shop:") as client, pytest.raises(fencelock.InvalidArgumentError) as told:
+        client.lock("x" * 510).acquire()
+    assert "prefix" in str(told.value)
+
+
+def test_a_hold_is_adopted_on_its_own_store_only(name):
+    with fencelock.connect("memory:one") as one, fencelock.connect("memory:other") as other:
+        text = one.lock(name).acquire().transfer()
+        with pytest.raises(fencelock.NotHeldError):
+            other.adopt(text)
+        one.adopt(text).release()
+
+
 def test_u40_an_error_tells_its_facts_once(client, name):
     with client.lock(name), pytest.raises(fencelock.LockTimeoutError) as told:
         client.lock(name).acquire(wait=0.01)

@@ -303,7 +303,8 @@ impl Options {
 /// A name as it lies on the store, behind this prefix, and why there can be none such.
 pub(crate) fn full_name(prefix: &str, name: &str) -> (Arc<str>, Option<Error>) {
     let full = format!("{prefix}{name}");
-    let mistake = check_name(name).and_then(|()| check_name(&full)).err();
+    let whole = || check_name(&full).map_err(|error| error.with("prefix", prefix));
+    let mistake = check_name(name).and_then(|()| whole()).err();
     (if mistake.is_none() { full.into() } else { name.into() }, mistake)
 }
 

@@ -20,6 +20,7 @@ import json
 import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from datetime import timedelta
 from types import FrameType, TracebackType
 from typing import Any, Literal, Self, Unpack
 
@@ -75,7 +76,7 @@ class Guard(Hold):
         """Frees the lock and tells how that went. Cancelled, it frees the lock all the same."""
         return await self._end(False)
 
-    async def extend(self, ttl: Time) -> None:
+    async def extend(self, ttl: float | timedelta) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
         await self._perform(self._ask("extend", ttl=milliseconds(ttl)))
 

@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
@@ -18,7 +19,7 @@ from .gate import Gate
 from .guard import Guard
 from .job import AnyJob, Job
 from .lock import All, AnyLock, Lock
-from .options import ClientOptions, ElectionOptions, JobOptions, LockOptions, Time, VersionOptions
+from .options import ClientOptions, ElectionOptions, JobOptions, LockOptions, VersionOptions
 from .scope import Scope
 from .state import Holder
 from .version import AnyVersion, Version
@@ -113,7 +114,7 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
     def job(
         self,
         name: str,
-        period: Time | None = None,
+        period: float | timedelta | None = None,
         *,
         cron: str | None = None,
         timezone: str | None = None,

@@ -2,12 +2,12 @@
 
 import enum
 import json
+from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
 from . import _native, _waiting, errors
 from ._values import milliseconds
-from .options import Time
 
 
 class Released(enum.Enum):
@@ -108,7 +108,7 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
         """Frees the lock and tells how that went."""
         return self._end(False)
 
-    def extend(self, ttl: Time) -> None:
+    def extend(self, ttl: float | timedelta) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
         self._perform(self._ask("extend", ttl=milliseconds(ttl)))
 

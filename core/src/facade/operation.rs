@@ -308,13 +308,12 @@ impl Operation {
     /// Reads an operation that a binding hands over as JSON text.
     pub fn read(text: &str) -> Result<Self> {
         let value = || serde_json::from_str(text).unwrap_or_default();
-        serde_json::from_str(text).map_err(|error| Self::unreadable(&error, has_odd_name(&value())))
+        serde_json::from_str(text).map_err(|error| Self::unreadable(&error, &value()))
     }
 
     /// The same for a binding whose values are not text.
-    pub fn of(value: Value) -> Result<Self> {
-        let is_odd = has_odd_name(&value);
-        serde_json::from_value(value).map_err(|error| Self::unreadable(&error, is_odd))
+    pub fn of(value: &Value) -> Result<Self> {
+        Self::deserialize(value).map_err(|error| Self::unreadable(&error, value))
     }
 
     /// Whether it completes with a guard, or a run, that was nobody's before; or with null, or why not, instead.
@@ -332,18 +331,44 @@ impl Operation {
         )
     }
 
-    fn unreadable(error: &serde_json::Error, has_odd_name: bool) -> Error {
-        if has_odd_name || error.to_string().contains("missing field `name`") {
-            return Error::invalid("name", "`name` must be a text of 1 to 512 bytes");
+    fn unreadable(error: &serde_json::Error, operation: &Value) -> Error {
+        let nameless = error.to_string().contains("missing field `name`");
+        let missing = || nameless.then_some((ARGUMENTS[0].0, ARGUMENTS[0].1));
+        if let Some((argument, wanted)) = mistyped(operation).or_else(missing) {
+            return Error::invalid(argument, format!("`{argument}` must be {wanted}"));
         }
         let message = format!("this operation cannot be read: {error}");
         Error::new(Code::Invalid, message).with("argument", "operation")
     }
 }
 
-/// Whether something else than a text stands for a name.
-fn has_odd_name(operation: &Value) -> bool {
-    operation.get("name").is_some_and(|name| !name.is_string())
+/// Whether a value is what an argument must be.
+type Fits = fn(&Value) -> bool;
+
+/// Arguments, what each must be, and whether a value is that.
+const ARGUMENTS: &[(&str, &str, Fits)] = &[
+    ("name", "a text of 1 to 512 bytes", Value::is_string),
+    ("names", "a list of texts", |value| {
+        value.as_array().is_some_and(|all| all.iter().all(Value::is_string))
+    }),
+    ("reason", "a text", Value::is_string),
+    ("key", "a text", Value::is_string),
+    ("prefix", "a text", Value::is_string),
+    ("text", "a text", Value::is_string),
+    ("ttl", "a number", Value::is_number),
+    ("token", "a token, as guards have it", |value| value.is_u64() || value.is_null()),
+    ("period", "a number", |value| value.is_number() || value.is_null()),
+    ("at", "a number", |value| value.is_number() || value.is_null()),
+    ("cron", "a text", |value| value.is_string() || value.is_null()),
+    ("timezone", "a text", |value| value.is_string() || value.is_null()),
+];
+
+/// The first argument that is not what it must be, and what that is.
+fn mistyped(operation: &Value) -> Option<(&'static str, &'static str)> {
+    let wrong = |(argument, _, fits): &&(&str, &str, Fits)| {
+        operation.get(argument).is_some_and(|value| !fits(value))
+    };
+    ARGUMENTS.iter().find(wrong).map(|(argument, wanted, _)| (*argument, *wanted))
 }
 
 /// Null is a value here: nobody leads.

@@ -109,7 +109,13 @@ module Fencelock
     module_function
 
     # A time, for which uniffi takes a `Time`. What is longer than 300 years is as good as without end.
-    def span(seconds) = seconds && Time.at(seconds.to_f.clamp(0, 1e10))
+    def span(seconds)
+      if seconds.is_a?(String)
+        raise InvalidArgumentError.new("a time is a number of seconds, and not #{seconds.inspect}", code: 'invalid')
+      end
+
+      seconds && Time.at(seconds.to_f.clamp(0, 1e10))
+    end
 
     def options(options)
       return if options.empty?
