@@ -11,10 +11,11 @@ use super::job::Job;
 use super::lock::{Guard, Lock};
 use super::scope::Scope;
 use super::version::Versioned;
+use crate::client::Stats;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::job::Schedule;
-use crate::port::HolderView;
+use crate::port::{Capabilities, HolderView};
 use crate::runtime::{InlineRuntime, TokioRuntime};
 
 /// Connects to the store a URL names; see [`fencelock::connect`](crate::connect).
@@ -123,6 +124,16 @@ impl Client {
     /// Asks the store for nothing and answers how long that took; see [`fencelock::Client::ping`](crate::Client::ping).
     pub fn ping(&self) -> Result<Duration> {
         self.runtime.run(self.inner.ping())?
+    }
+
+    /// The abilities of this store; see [`fencelock::Client::guarantees`](crate::Client::guarantees).
+    pub fn guarantees(&self) -> Capabilities {
+        self.inner.guarantees()
+    }
+
+    /// The load of this client: all 0 at rest.
+    pub fn stats(&self) -> Stats {
+        self.inner.stats()
     }
 
     /// Waits until what was given up is freed on the store, and disconnects.
