@@ -33,7 +33,7 @@ def take_part(asked: argparse.Namespace, client: fencelock.Client) -> int:
     runs, end = 0, time.monotonic() + asked.time
     while time.monotonic() < end:
         try:
-            # `None`: another node runs it, or it was run in this period.
+            # False, with the reason: another node runs it, or it was run in this period.
             if run := job.start():
                 with run:
                     report(run, asked)
