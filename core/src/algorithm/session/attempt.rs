@@ -64,8 +64,7 @@ impl<S: SessionStore> Shared<S> {
                     return self.queue(ask, own).await;
                 }
                 self.forget(owner);
-                // A wait that nobody wants any more has ended; it was not a try.
-                Ok(if *wait { Outcome::Gone } else { Outcome::Held { left: None } })
+                Ok(Outcome::Held { left: None })
             }
             Err(failure) => {
                 // The lock may be there all the same.
