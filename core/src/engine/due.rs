@@ -156,6 +156,11 @@ pub(super) fn ticket_rest(request: &Request) -> Duration {
     (request.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST)
 }
 
+/// How long it takes until a hold whose renewal failed is renewed again: the less is left, the sooner.
+pub(super) fn renewal_rest(hold: &Hold, now: Instant) -> Duration {
+    (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST)
+}
+
 /// A hold is looked at after a third of its lease, or when it ends. A lease counts from its request, which a push or a slow answer
 /// comes long after, and a hold that is passed on wants another: then after a third of a shorter lease, which fits the time left.
 pub(super) fn next_look(hold: &Hold, lease: Duration, now: Instant) -> Instant {

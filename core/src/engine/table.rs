@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use slab::Slab;
 
-use super::due::{
-    DueQueue, Entry, LONGEST_REST, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
-};
+use super::due::{DueQueue, Entry, Stage, aligned, next_look, renewal_rest, ticket_rest};
 use super::hold::{Hold, Pending, Progress, Push, TicketEnd, Tokens, believed, deadline};
 use super::line::{Lines, Local};
 use super::request::{LockId, Request};
@@ -28,7 +26,8 @@ const KEPT: usize = 1024;
 const BATCH: usize = 1200;
 /// A batch that large is waited for before the next one goes out; but not longer than this, since one store of many may not answer.
 const PACE: Duration = Duration::from_millis(100);
-/// A Refresh without an answer is sent again after so many rests: a ticket lives longer.
+/// A Refresh or Renew without an answer is sent again after so many rests. A store that is slow is not asked meanwhile: each request would slow it
+/// further.
 const UNANSWERED_RESTS: u32 = 3;
 
 /// The locks of one client: its lines, attempts and holds.
@@ -322,11 +321,10 @@ impl Table {
                     continue;
                 }
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
-                    // Unanswered by then, it is sent again: renewing twice changes nothing.
-                    let again = (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST);
                     hold.asks(now + hold.ttl());
                     let step = hold.lock.step(hold.owner, Action::Renew { ttl: hold.ttl() });
-                    ((now + again).min(hold.deadline()), Some(step))
+                    let again = now + renewal_rest(hold, now) * UNANSWERED_RESTS;
+                    (again.min(hold.deadline()), Some(step))
                 }
                 Stage::Held(hold) => (hold.deadline(), None),
                 Stage::Pending(pending) => match &pending.progress {
@@ -335,7 +333,7 @@ impl Table {
                         let ttl = pending.request.ttl;
                         pending.asked = pending.asked.max(now + ttl);
                         let step = pending.lock.step(pending.owner, Action::Refresh { ttl });
-                        // Its answer says when to ask again. A store that is slow is not asked meanwhile: each would slow it further.
+                        // Its answer says when to ask again.
                         (now + ticket_rest(&pending.request) * UNANSWERED_RESTS, Some(step))
                     }
                     Progress::Asked { .. } | Progress::Gone => continue,
@@ -389,7 +387,12 @@ impl Table {
             Err(failure) if failure.error.code() == Code::Conflict => {
                 self.gone(owner).map(Renewal::Lost)
             }
-            _ => None,
+            // Nothing is under way any more: it is asked once more, soon.
+            _ => {
+                let again = now + renewal_rest(&hold, now);
+                self.due.set(&mut self.entries, slot, again.min(hold.deadline()));
+                None
+            }
         }
     }
 

@@ -191,6 +191,18 @@ async fn a_renewal_that_comes_late_is_told(world: &World) {
     assert!(guard.is_held());
 }
 
+/// U26: a store that answers slowly is asked once in its answer's time, not once more each second.
+async fn u26_a_renewal_that_is_under_way_is_not_sent_again(world: &World) {
+    let rig = Rig::of(world).await;
+    let guard = rig.client.lock("x").ttl(9000 * MS).acquire().await.unwrap();
+    rig.meets(Fault::Late(2000 * MS));
+    world.sleep(21_000 * MS).await;
+    assert!(guard.is_held());
+    // One takes two seconds, and the next one is due up to three seconds later.
+    let renewals = rig.told.lock().unwrap().len() - 1;
+    assert!((4..=6).contains(&renewals), "{renewals} renewals");
+}
+
 async fn a_look_leaves_nothing_behind(world: &World) {
     let rig = Rig::of(world).await;
     rig.client.lock("x").inspect().await.unwrap();
@@ -260,6 +272,7 @@ plays! {
     a_store_that_refuses_is_told_to_all_who_wait,
     a_long_wait_and_a_loss_say_what_an_operator_asks,
     a_renewal_that_comes_late_is_told,
+    u26_a_renewal_that_is_under_way_is_not_sent_again,
     a_look_leaves_nothing_behind,
     u21_a_try_over_a_connection_that_ended_is_repeated_once,
 }
