@@ -9,7 +9,7 @@ target=${CARGO_TARGET_DIR:-../target}
 rm -rf "$target"/jvm/*/surefire-reports
 count() { cat "$target"/jvm/*/surefire-reports/*.txt | grep '^Tests run' | sed 's/, Time.*-- in / in /'; }
 if [ -z "${FENCELOCK_FULL:-}" ]; then
-  first=ApiTest,DocumentationTest,ErrorTest,EventTest,KindsTest,KotlinApiTest,LeakTest,LockTest,NativesTest,OptionTableTest,SamplesTest,ThreadLockTest
+  first=ApiTest,DocumentationTest,ErrorTest,EventTest,KindsTest,KotlinApiTest,LeakTest,LockTest,NativeLibraryTest,NativesTest,OptionTableTest,SamplesTest,ThreadLockTest
   ./install.sh "$target/doors/jvm"
   # They mostly wait, so two classes run at once.
   ./build.sh test --projects fencelock,fencelock-kotlin -DforkCount=2 -Dtest="$first" -Dsurefire.failIfNoSpecifiedTests=false

@@ -2,6 +2,8 @@ package io.github.fencelock;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -98,8 +100,28 @@ final class NativeLibrary {
                 Files.copy(library, unpacked, StandardCopyOption.REPLACE_EXISTING);
                 System.load(unpacked.toString());
             } finally {
-                // What is loaded stays loaded without its name, and nothing is left behind.
-                Files.delete(unpacked);
+                discard(unpacked);
+            }
+        }
+    }
+
+    /**
+     * Leaves nothing behind: what is loaded stays loaded without its name. Windows keeps the file for as long as the process lives, but
+     * renames it; the next process deletes it.
+     */
+    static void discard(Path unpacked) throws IOException {
+        try {
+            Files.delete(unpacked);
+        } catch (FileSystemException kept) {
+            Files.move(unpacked, unpacked.resolveSibling(unpacked.getFileName() + ".loaded"));
+            try (DirectoryStream<Path> all = Files.newDirectoryStream(unpacked.getParent(), "fencelock-*.loaded")) {
+                for (Path one : all) {
+                    try {
+                        Files.delete(one);
+                    } catch (FileSystemException inUse) {
+                        // Its process still runs.
+                    }
+                }
             }
         }
     }
