@@ -177,3 +177,18 @@ def test_everything_public_is_documented():
         if not name.startswith("_") and callable(member) and not getattr(member, "__doc__", None)
     ]
     assert not bare
+
+
+# As on Windows.
+WITHOUT_FORK = """
+import os
+del os.register_at_fork
+import fencelock
+with fencelock.connect("memory:") as client, client.lock("orders:42") as guard:
+    print(guard.is_held)
+"""
+
+
+def test_it_runs_where_there_is_no_fork():
+    ended = subprocess.run([sys.executable, "-c", WITHOUT_FORK], capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "True\n", ended.stderr

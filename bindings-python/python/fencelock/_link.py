@@ -132,10 +132,12 @@ def _renew() -> None:
         link.here()
 
 
-os.register_at_fork(
-    before=_native.before_fork,
-    after_in_parent=_native.after_fork,
-    after_in_child=_native.after_fork,
-)
-# Behind that: it may open a file.
-os.register_at_fork(after_in_child=_renew)
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_native.before_fork,
+        after_in_parent=_native.after_fork,
+        after_in_child=_native.after_fork,
+    )
+    # Behind that: it may open a file.
+    os.register_at_fork(after_in_child=_renew)

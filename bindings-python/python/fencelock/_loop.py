@@ -108,5 +108,6 @@ def task() -> ref[asyncio.Task[Any]] | None:
     return asking and ref(asking)
 
 
-# A child of a fork has none of its parent's loops.
-os.register_at_fork(after_in_child=_loops.clear)
+# A child of a fork has none of its parent's loops. Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loops.clear)

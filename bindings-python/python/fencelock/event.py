@@ -166,5 +166,6 @@ def part(end: float) -> None:
         thread.join(max(0.0, end - time.monotonic()))
 
 
-# Threads do not follow into the child of a fork.
-os.register_at_fork(after_in_child=_tellings.clear)
+# Threads do not follow into the child of a fork. Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_tellings.clear)
