@@ -18,7 +18,10 @@ unsafe extern "C" {
 pub(crate) fn await_end() {
     // A system that has no place left for it leaves all to the leases.
     // Not in a hook of ours: hooks run side by side, and servers finish requests under their locks in theirs.
-    atexit(ended);
+    // Windows ends all other threads before it calls us: nothing could be given back.
+    if cfg!(not(windows)) {
+        atexit(ended);
+    }
 }
 
 extern "C" fn ended() {
