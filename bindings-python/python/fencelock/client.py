@@ -96,7 +96,7 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
             raise errors.InvalidArgumentError(message, fields={"argument": "names"})
         listed = list(names)
         operation = {"names": listed, "options": in_core_units(options)}
-        return self._all_type(self._link, ", ".join(listed), operation, ("acquire_all", "try_acquire_all"))
+        return self._all_type(self._link, ", ".join(map(str, listed)), operation, ("acquire_all", "try_acquire_all"))
 
     def scope(self) -> Scope[LockT]:
         """A new scope: whoever holds a lock in it may enter again."""
