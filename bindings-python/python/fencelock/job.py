@@ -17,7 +17,7 @@ from .state import said
 class JobState:
     """The last run of a job. Instants are seconds since 1970."""
 
-    status: str
+    status: Literal["succeeded", "failed", "in_progress"]
     """``succeeded``, ``failed``, or ``in_progress``, also if it died."""
     dead: bool
     """Whether it is in progress no more, though it never said so."""

@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 from ._values import seconds
+
+Mode = Literal["exclusive", "read", "write", "permit"]
+"""The way of holding a lock."""
 
 
 def said(info: Any) -> dict[str, Any]:
@@ -17,7 +20,7 @@ def said(info: Any) -> dict[str, Any]:
 class Holder:
     """Somebody who holds a lock."""
 
-    mode: str
+    mode: Mode
     """How: ``exclusive``, ``read``, ``write`` or ``permit``."""
     token: int | None
     """Its fencing token; ``None`` for a holder that is not fencelock's."""
@@ -45,7 +48,7 @@ class Holder:
 class Waiter:
     """Somebody in the queue."""
 
-    mode: str
+    mode: Mode
     """How it wants to hold."""
     waiting_for: float
     """How long it has been in the queue."""
@@ -57,7 +60,7 @@ class Waiter:
 class State:
     """A lock as it lies on the store."""
 
-    kind: str
+    kind: Literal["mutex", "read_write", "semaphore"]
     """The kind that it is in use as."""
     holders: tuple[Holder, ...]
     """The present holders, in the order of their tokens."""
