@@ -3,7 +3,8 @@
 # for as the tests are built, for this machine and with the features of the whole workspace. So neither the core nor what it depends
 # on is built once more for each language.
 set -euo pipefail
-case "${1:-}" in
+verb=${1:-}
+case $verb in
   build | rustc) shift ;;
   *) exec cargo "$@" ;;
 esac
@@ -18,9 +19,10 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
   esac
   shift
 done
-# What the wheel's builder tells the dependency that binds Python, for every package: else each would have it built anew.
-unset PYO3_CONFIG_FILE
-if command -v python3 >/dev/null; then
+# What the wheel's builder, which calls `rustc`, tells the dependency that binds Python. The others build as the tests do: with other words
+# each run would build it anew.
+unset PYO3_CONFIG_FILE PYO3_PYTHON PYO3_BUILD_EXTENSION_MODULE PYO3_ENVIRONMENT_SIGNATURE
+if [ "$verb" = rustc ] && command -v python3 >/dev/null; then
   export PYO3_PYTHON=python3 PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE=tests
 fi
 cd "$(dirname "$0")/.."
