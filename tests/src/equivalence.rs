@@ -267,7 +267,7 @@ impl<S: Subject> Run<'_, S> {
             let mut heard = std::mem::take(&mut *client.heard.lock().unwrap());
             heard.sort_by_key(owner);
             if self.subject.merges_notices() {
-                // Those of its own steps it hears each.
+                // A client gets each notice of its own steps.
                 heard.dedup();
             }
             let alike = expected.len() == heard.len()
