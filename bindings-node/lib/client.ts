@@ -5,7 +5,7 @@ import { Gate } from './gate.js';
 import { Guard, type Granted } from './guard.js';
 import { Job, type Cron } from './job.js';
 import { All, Lock, type Form } from './lock.js';
-import { camelCased, objectWith } from './names.js';
+import { camelCased, objectOf, objectWith } from './names.js';
 import type { ClientOptions, ElectionOptions, JobOptions, LockOptions, VersionOptions } from './options.js';
 import { Scope } from './scope.js';
 import { holdersOf, type Holder } from './state.js';
@@ -141,7 +141,7 @@ export class Client implements AsyncDisposable {
    * database server does, with nothing changed
    */
   async breakLock(name: string, reason = '', options: { token?: number } = {}): Promise<readonly Holder[]> {
-    const { token } = objectWith(options, 'options', 'token');
+    const { token } = objectWith(objectOf(options), 'options', 'token');
     return holdersOf(await this.#connection.perform({ op: 'break_lock', name, reason, token }));
   }
 

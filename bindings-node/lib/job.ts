@@ -147,7 +147,7 @@ export class Job {
     const { signal, at, ...more } = objectOf(options);
     const all = { ...this.#options, ...optionsForCore(more) };
     const { schedule } = this;
-    const times = typeof schedule === 'object' ? objectWith(schedule, 'schedule', 'cron', 'timezone') : { period: schedule };
+    const times = schedule && typeof schedule === 'object' ? objectWith(schedule, 'schedule', 'cron', 'timezone') : { period: schedule };
     const start = { ...times, op: 'start_job', name: this.name, at: at ?? null, options: all };
     const started = await this.#connection.perform<Granted | { skipped: Skipped }>(start, signal);
     if ('guard' in started) return { run: new Run(this.#connection, started, this.name).begin(), skipped: null };

@@ -20,9 +20,9 @@ export function objectOf<T extends object>(options: T): T {
   throw invalid('options', `options are an object, such as \`{ wait: 5000 }\`, and not \`${String(options)}\``);
 }
 
-/** The same of an object that has these keys only: of another one, a misspelt `token` for instance, the effect would be a wrong one. */
+/** An object, which is refused if it has other keys: a misspelt `token` for instance would have the effect of none. */
 export function objectWith<T extends object>(object: T, argument: string, ...keys: string[]): T {
-  const stranger = Object.keys(objectOf(object)).find((key) => !keys.includes(key));
+  const stranger = Object.keys(object).find((key) => !keys.includes(key));
   if (stranger === undefined) return object;
   throw invalid(argument, `\`${argument}\` has no \`${stranger}\`; it has \`${keys.join('`, `')}\``);
 }

@@ -59,6 +59,7 @@ describe('errors', () => {
       name: [() => client.lock(42).acquire(), () => client.lock().acquire()],
       names: [() => client.all([42]).acquire()],
       reason: [() => client.breakLock(fresh(), 5)],
+      period: [() => client.job(fresh(), null).start()],
       schedule: [() => client.job(fresh(), { cron: '0 3 * * *', timeZone: 'Europe/Berlin' }).start()],
     };
     for (const [argument, calls] of Object.entries(refusals))
