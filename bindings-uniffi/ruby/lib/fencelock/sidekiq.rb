@@ -10,29 +10,33 @@ module Fencelock
     # Two of it meet: Sidekiq tries the later one again.
     Held = Class.new(Error)
 
-    def initialize(url:, **options)
-      @url, @options = url, options
-      @mutex = Mutex.new
+    @clients, @mutex = {}, Mutex.new
+
+    # The client of this process for these options, which is connected by the process that works, not by the one that forked it.
+    def self.client(options)
+      @mutex.synchronize do
+        url, rest = options.fetch(:url), options.except(:url)
+        @clients[options] = Fencelock.connect(url, **rest) unless @clients[options]&.here?
+        @clients[options]
+      end
+    end
+
+    # Sidekiq makes one for each job, with the words behind `chain.add`: `url:` and options of the client.
+    def initialize(options = {})
+      @options = options.transform_keys(&:to_sym)
+      raise ArgumentError, 'say where the locks are: chain.add Fencelock::Sidekiq, url: "redis://…"' unless @options[:url]
     end
 
     def call(_worker, job, _queue)
       unique = job['unique'] or return yield
       options = unique.is_a?(Hash) ? unique.transform_keys(&:to_sym) : {}
       on_held = options.delete(:on_held)
-      guard = client.lock(name(job), **options).try_acquire
+      guard = Sidekiq.client(@options).lock(name(job), **options).try_acquire
       return guard.hold { yield } if guard
       raise Held.new("another #{job['class']} with these arguments runs", code: 'timeout', retryable: true) unless on_held.to_s == 'skip'
     end
 
     private
-
-    # Connected by the process that works, not by the one that forked it.
-    def client
-      @mutex.synchronize do
-        @client = Fencelock.connect(@url, **@options) unless @client&.here?
-        @client
-      end
-    end
 
     def name(job)
       arguments = JSON.generate(job['args'])
