@@ -43,25 +43,26 @@ case $triple in
   *) echo "no release is made for $triple"; exit 2 ;;
 esac
 
-# The command line needs processes as Unix has them. With musl it is one static program.
-if [ "${triple#*-windows-}" = "$triple" ]; then
-  build -p fencelock-cli
-  stem=fencelock-$version-$triple
-  stage=$(mktemp -d)
-  trap 'rm -rf "$stage"' EXIT
-  mkdir -p "$stage/$stem"/{man/man1,completions} "$folder/cli"
-  cp "$built/fencelock" cli/README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/$stem"
-  $runner "$stage/$stem/fencelock" manual "$stage/$stem/man/man1"
-  while read -r shell file; do
-    $runner "$stage/$stem/fencelock" completions "$shell" >"$stage/$stem/completions/$file"
-  done <<'SHELLS'
+# The command line. With musl it is one static program.
+build -p fencelock-cli
+stem=fencelock-$version-$triple
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+mkdir -p "$stage/$stem"/{man/man1,completions} "$folder/cli"
+program=fencelock
+case $triple in *-windows-*) program=fencelock.exe ;; esac
+cp "$built/$program" cli/README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/$stem"
+$runner "$stage/$stem/$program" manual "$stage/$stem/man/man1"
+while read -r shell file; do
+  $runner "$stage/$stem/$program" completions "$shell" >"$stage/$stem/completions/$file"
+done <<'SHELLS'
 bash fencelock.bash
 elvish fencelock.elv
 fish fencelock.fish
+powershell _fencelock.ps1
 zsh _fencelock
 SHELLS
-  tar -C "$stage" -czf "$folder/cli/$stem.tar.gz" "$stem"
-fi
+tar -C "$stage" -czf "$folder/cli/$stem.tar.gz" "$stem"
 
 # A library has the C library of the process that loads it.
 case $triple in *-musl) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=-crt-static" ;; esac
