@@ -1,7 +1,7 @@
 //! fencelock for Ruby, Swift and Kotlin on Android. uniffi generates the sources of these languages from the items here.
 //!
 //! Every call that waits is an `async` function. Swift and Kotlin await it; Ruby waits for it in a thread or a fiber
-//! (`ruby/lib/fencelock/waiting.rb`). A caller that stops waiting drops the work, and the core takes back what it had won.
+//! (`ruby/lib/fencelock/native.rb`). A caller that stops waiting drops the work, and the core takes back what it had won.
 
 pub mod client;
 pub mod election;
