@@ -23,6 +23,8 @@ pub enum Start {
     Skipped {
         /// `running`, `done` or `not_due`.
         reason: String,
+        /// The earliest time at which it is worth asking again; none if only the scheduler knows.
+        next_at: Option<SystemTime>,
         /// The last run, as JSON.
         last: String,
     },
@@ -49,6 +51,7 @@ impl ScheduledJob {
             }
             Err(skipped) => Start::Skipped {
                 reason: skipped.reason.to_string(),
+                next_at: skipped.next,
                 last: serde_json::json!(skipped.last).to_string(),
             },
         })

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module Fencelock
-  # There is no run to start: `reason` is `running`, `done` or `not_due`, `last` the last run.
-  Skipped = Struct.new(:reason, :last)
+  # There is no run to start: `reason` is `running`, `done` or `not_due`, `next` the earliest time at which it is worth asking again
+  # (nil if only the scheduler knows it), `last` the last run.
+  Skipped = Struct.new(:reason, :next, :last)
 
   # A run of a job: a guard that ends with how it went. One that is released or collected has failed.
   class Run < Guard
@@ -33,7 +34,9 @@ module Fencelock
     def start(at: nil)
       Native.hand_over do
         started = @native.start(at)
-        started.started? ? Run.new(started.run) : Skipped.new(started.reason, JSON.parse(started.last, symbolize_names: true))
+        next Run.new(started.run) if started.started?
+
+        Skipped.new(started.reason, started.next_at, JSON.parse(started.last, symbolize_names: true))
       end
     end
 
