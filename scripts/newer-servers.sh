@@ -56,10 +56,10 @@ cd - >/dev/null
 
 play() { cargo test --profile=quick --workspace "$@"; }
 PATH=$servers/bin:$PATH play --test cases -- etcd/rust
-PATH=$servers/bin:$PATH play --test stores -- etcd::model etcd::clauses etcd::faults etcd::locks u08_sessions
+PATH=$servers/bin:$PATH play --test stores -- etcd::model etcd::faults etcd::locks u08_sessions
 export FENCELOCK_ZOOKEEPER_JARS=$servers/zookeeper/lib
 play --test cases -- zookeeper/rust
-play --test stores -- zookeeper::model zookeeper::clauses zookeeper::faults u07_a_leader
+play --test stores -- zookeeper::model zookeeper::sees zookeeper::faults u07_a_leader
 unset FENCELOCK_ZOOKEEPER_JARS
 export FENCELOCK_POSTGRES=$servers/postgres-18/bin
 play --test cases -- --at-once=8 postgres/rust

@@ -8,6 +8,8 @@ import { fresh, onRedis } from './support/stores.js';
 
 /** So long it waits for a store that does not answer. */
 const LAST = 1_000;
+/** The key that is there while the lock is held. */
+const held = (name) => `fencelock:{${name}}:held:${name}`;
 /** Until it is told, the process stays. */
 const TOLD = `await new Promise((resolve) => {
   const stay = setInterval(() => {}, 1_000);
@@ -98,7 +100,7 @@ for (const over of ['ioredis', 'node-redis', 'http']) {
         assert.deepEqual([program.code, program.signal], [code, null]);
         assert.match(program.err, code === 0 ? /^$/ : /RangeError: its own/);
         assert.ok(program.after < SLACK, `it lived on for ${program.after} ms`);
-        const left = Number(await store.redis.command('PTTL', name));
+        const left = Number(await store.redis.command('PTTL', held(name)));
         assert.ok(left > 0 && left <= 60_000, `${left} ms are left`);
       });
     }
@@ -171,7 +173,7 @@ for (const [over, quit] of [
       const program = await run(script, store);
       ended(program, SLACK);
       assert.equal(program.out, 'true\nend\n');
-      assert.equal(await store.redis.command('EXISTS', name), '0');
+      assert.equal(await store.redis.command('EXISTS', held(name)), '0');
     });
   });
 }

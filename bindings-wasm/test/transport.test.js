@@ -90,11 +90,12 @@ for (const [way, over] of Object.entries(WAYS)) {
 
     test('what lies under the name is named and stays', async () => {
       const client = await connect(await over(store.url), { ttl: 10_000 });
-      await store.redis.command('RPUSH', 'letters', 'a');
+      const key = 'fencelock:{letters}:held:letters';
+      await store.redis.command('RPUSH', key, 'a');
       await assert.rejects(client.lock('letters').tryAcquire(), (error) => error instanceof FencelockError && error.code === 'conflict');
-      assert.equal(await store.redis.command('LLEN', 'letters'), '1');
+      assert.equal(await store.redis.command('LLEN', key), '1');
       await client.close();
-      await store.redis.command('DEL', 'letters');
+      await store.redis.command('DEL', key);
     });
   });
 }

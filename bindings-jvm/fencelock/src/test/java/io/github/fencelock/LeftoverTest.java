@@ -12,6 +12,10 @@ import org.junit.jupiter.api.Test;
 
 /** A search for what is left on a server finds it, of every kind. */
 final class LeftoverTest {
+    private static String hold(String name) {
+        return "the hold fencelock:{" + name + "}:held:" + name;
+    }
+
     @Test
     void whateverIsLeftIsSeen() throws Exception {
         try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url());
@@ -24,14 +28,14 @@ final class LeftoverTest {
             holds.put("s/leads", client.election("s/leads").campaign());
             holds.put("s/job", (Run) client.job("s/job", Duration.ofDays(1)).start());
             for (String name : holds.keySet()) {
-                assertEquals(!name.equals("s/job"), server.leftovers(name).contains("the hold " + name), name);
+                assertEquals(!name.equals("s/job"), server.leftovers(name).contains(hold(name)), name);
                 assertTrue(!server.leftovers(name).isEmpty(), name);
             }
 
             CompletableFuture<Guard> waits = other.lock("s/mutex").acquireAsync();
             Wait.until("it waits", () -> server.leftovers("s/mutex").stream().anyMatch(left -> left.contains(":lock:s/mutex w")));
             waits.cancel(true);
-            Wait.until("it does not", () -> server.leftovers("s/mutex").equals(List.of("the hold s/mutex")));
+            Wait.until("it does not", () -> server.leftovers("s/mutex").equals(List.of(hold("s/mutex"))));
 
             holds.values().forEach(Guard::close);
             client.version("s/value").update(seen -> 1L);
