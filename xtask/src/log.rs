@@ -27,7 +27,7 @@ fn names_failure(line: &str) -> bool {
     ["error", "FAILED", "not ok", "[ERROR]", "panicked at"].iter().any(|word| line.contains(word))
 }
 
-/// How many tests passed, by the closing lines of cargo, pytest, Node's runner and Maven's.
+/// How many tests passed, by the closing lines of cargo, pytest, Node's runner, Maven's and minitest.
 pub(crate) fn passed(log: &Path) -> usize {
     read(log).lines().map(|line| counted(line.trim())).sum()
 }
@@ -42,6 +42,8 @@ fn counted(line: &str) -> usize {
         number(count)
     } else if let Some(rest) = line.strip_prefix("Tests run: ") {
         rest.split(',').next().map_or(0, number)
+    } else if line.contains(" runs, ") {
+        before(" runs, ")
     } else if line.contains(" passed") && line.contains(" in ") && line.ends_with(['s', ')']) {
         before(" passed")
     } else {
@@ -61,6 +63,7 @@ mod tests {
             ("1 failed, 7 passed in 1.00s", 7),
             ("ℹ pass 5", 5),
             ("Tests run: 9, Failures: 0, Errors: 0, Skipped: 0 in io.github.fencelock.LockTest", 9),
+            ("13 runs, 40 assertions, 0 failures, 0 errors, 0 skips", 13),
             ("it passed in a moment", 0),
         ] {
             assert_eq!(counted(line), passed, "{line}");

@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn the_nightly_workflow_runs_every_part_of_the_full_length() {
         let workflow = include_str!("../../.github/workflows/nightly.yml");
-        let words: Vec<&str> = workflow.split_whitespace().collect();
+        let rows = workflow.lines().filter_map(|line| line.trim().strip_prefix("- "));
+        let words: Vec<&str> = rows.flat_map(str::split_whitespace).collect();
         for part in PARTS.iter().filter(|part| part.full) {
             assert!(words.contains(&part.name), "{} is in no job", part.name);
         }

@@ -87,7 +87,7 @@ pub(crate) const PARTS: &[Part] = &[
         &[test!("--test cases -- --at-once=8 postgres postgres+sessions postgres+rows")]),
     first("mysql", 15, "the cases on a MariaDB server: table, session, row", &[Mariadb],
         &[test!("--test cases -- --at-once=8 mysql mysql+sessions mysql+rows")]),
-    first("cli", 30, "the command line; the basic cases through it", &[Redis],
+    first("cli", 30, "the command line; the basic cases through it", &[Redis, Postgres, Mariadb],
         &[test!("--test program -- input:: run:: job:: look:: gate::"),
           test!("--test cases -- --package command+line")]),
     first("python", 60, "the wheel as installed: its tests, the basic cases", &[Python, Redis],
@@ -147,9 +147,7 @@ pub(crate) const PARTS: &[Part] = &[
         &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
     full("jvm-full", 1200, "the released jars: all tests, newer JRE, Spring, every case on every store", &[Java, Python, Redis, Etcd, Zookeeper, Postgres, Mariadb],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java kotlin")]),
-    // Not in the first length: the generator of its sources takes two minutes of a processor to build.
-    full("ruby", 200, "the gem as installed: its tests, the basic cases", &[Ruby, Redis],
-        &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
+    // Nothing of Ruby is in the first length: the generator of its sources takes two minutes of a processor to build.
     full("ruby-full", 900, "the released gem: all its tests, every case on every store", &[Ruby, Redis, Etcd, Zookeeper, Postgres, Mariadb],
         &["bindings-uniffi/ruby/test.sh", test!("--test cases -- --package ruby")]),
     full("uniffi", 600, "Kotlin over JNA: every case on every store; a Swift package is made", &[Java, Redis, Etcd, Zookeeper, Postgres, Mariadb],
