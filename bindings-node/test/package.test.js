@@ -24,17 +24,6 @@ describe('types', () => {
   });
 });
 
-/** The declarations that users see, without their comments. FENCELOCK_WRITE=1 writes the list anew. */
-test('the interface is the one in api.txt, so that a change of it is seen in a diff', () => {
-  const folder = join('node_modules', 'fencelock', 'dist');
-  const parts = ['connect', 'error', 'types', 'options', 'event', 'client', 'lock', 'guard', 'job', 'election', 'version', 'gate', 'scope', 'state'];
-  const text = (name) => readFileSync(join(folder, `${name}.d.ts`), 'utf8').replace(/\/\*[^]*?\*\/|^\/\/.*/gm, '').replace(/\n\s*\n/g, '\n');
-  const api = parts.map((name) => `// ${name}\n${text(name).trim()}\n`).join('\n');
-  const list = join(SOURCES, 'api.txt');
-  if (process.env.FENCELOCK_WRITE) writeFileSync(list, api);
-  assert.equal(readFileSync(list, 'utf8'), api);
-});
-
 describe('both module systems', () => {
   test('have the same classes', () => {
     const required = createRequire(import.meta.url)('fencelock');

@@ -1,7 +1,7 @@
 // The packages as they leave the house, read from their tarballs.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { SOURCES } from './support/examples.js';
@@ -61,4 +61,15 @@ test('the package has what is loaded, and what tells of it, and nothing else', (
   const others = names.filter((name) => !/^dist\/[\w.-]+\.(js|mjs|d\.ts|d\.mts|wasm)$/.test(name));
   assert.deepEqual(others.sort(), ['LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json']);
   assert.deepEqual(names.filter((name) => /test|actor|bench/.test(name)), []);
+});
+
+/** The declarations that users see, without their comments. The package for WebAssembly lists its own only. FENCELOCK_WRITE=1 writes the list anew. */
+test('the interface is the one in api.txt, so that a change of it is seen in a diff', () => {
+  const shared = ['types', 'options', 'event', 'client', 'lock', 'guard', 'job', 'election', 'version', 'gate', 'scope', 'state'];
+  const own = { fencelock: ['connect', 'error', ...shared], 'fencelock-wasm': ['index', 'connect', 'http', 'ioredis', 'node-redis', 'transport'] };
+  const text = (name) => root.read(`dist/${name}.d.ts`).toString().replace(/\/\*[^]*?\*\/|^\/\/.*/gm, '').replace(/\n\s*\n/g, '\n');
+  const api = own[root.manifest.name].map((name) => `// ${name}\n${text(name).trim()}\n`).join('\n');
+  const list = join(SOURCES, 'api.txt');
+  if (process.env.FENCELOCK_WRITE) writeFileSync(list, api);
+  assert.equal(readFileSync(list, 'utf8'), api);
 });
