@@ -9,8 +9,8 @@ onEveryStore('locks', (store) => {
   let client;
   let other;
   before(async () => {
-    client = await connect(store.url, { ttl: 20_000 });
-    other = await connect(store.url, { ttl: 20_000 });
+    client = await connect(store.url, { ttl: 60_000 });
+    other = await connect(store.url, { ttl: 60_000 });
   });
   after(async () => {
     await client.close();
@@ -23,9 +23,9 @@ onEveryStore('locks', (store) => {
     assert.equal(first.name, name);
     assert.ok(Number.isSafeInteger(first.token) && first.token > 0);
     assert.equal(inspect(first), `Guard { name: '${name}', token: ${first.token} }`);
-    assert.ok(first.isHeld && first.remaining > 15_000 && first.remaining <= 20_000);
+    assert.ok(first.isHeld && first.remaining > 30_000 && first.remaining <= 60_000);
     assert.equal(await other.lock(name).tryAcquire(), null);
-    const waiting = other.lock(name).acquire({ wait: 5_000 });
+    const waiting = other.lock(name).acquire({ wait: 20_000 });
     assert.equal(await first.release(), 'released');
     assert.ok(!first.isHeld && first.remaining === 0);
     const second = await waiting;
@@ -160,6 +160,6 @@ onEveryStore('locks', (store) => {
     assert.equal(typeof foreignHolders, 'boolean');
     assert.ok(fence.length > 0 && guarantees.length > 0 && guarantees[0].when && guarantees[0].then);
     const { ttl, maxHold, fair, info, connectTimeout } = client.options;
-    assert.deepEqual([ttl, maxHold, fair, info, connectTimeout], [20_000, null, null, '', 5_000]);
+    assert.deepEqual([ttl, maxHold, fair, info, connectTimeout], [60_000, null, null, '', 5_000]);
   });
 });

@@ -190,7 +190,7 @@ def test_a_late_block_leaves_the_next_alone(client, name):
 
     def late():
         change("__enter__")
-        overtaken.wait(5)
+        overtaken.wait(20)
         try:
             change("__exit__", None, None, None)
         except LockLostError as lost:
@@ -200,9 +200,9 @@ def test_a_late_block_leaves_the_next_alone(client, name):
     def next_one():
         # The frame that enters is made where the other one's was.
         guard = change("__enter__")
-        guard.extend(5)
+        guard.extend(60)
         overtaken.set()
-        left.wait(5)
+        left.wait(20)
         ends.append(guard.is_held)
         change("__exit__", None, None, None)
 
@@ -238,7 +238,7 @@ def test_a_late_block_of_a_task_leaves_the_next_alone(client, name):
         async def next_one():
             async with contextlib.AsyncExitStack() as stack:
                 guard = await stack.enter_async_context(lock)
-                await guard.extend(5)
+                await guard.extend(60)
                 overtaken.set()
                 with pytest.raises(LockLostError):
                     await first

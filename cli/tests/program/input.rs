@@ -165,8 +165,8 @@ fn arguments_that_are_no_text_are_64_and_show_no_password() {
 fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
     let scene = Scene::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("redis://:hunter2@{}?connect_timeout=2s", server.local_addr().unwrap());
-    let run = ["run", "it", "--url", &url, "--", "echo", "ran"];
+    let address = server.local_addr().unwrap();
+    let url = |limit| format!("redis://:hunter2@{address}?connect_timeout={limit}");
     thread::spawn(move || {
         // Refuses whatever one client asks, then is gone.
         let (client, _) = server.accept().unwrap();
@@ -177,15 +177,15 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
             let _ = answers.write_all(refusal);
         }
     });
-    for expected in [77, 69] {
-        let run = scene.run(&run);
+    for (limit, expected) in [("20s", 77), ("2s", 69)] {
+        let run = scene.run(&["run", "it", "--url", &url(limit), "--", "echo", "ran"]);
         let (code, line) = refused(&run);
         assert_eq!(code, expected, "{line}");
         assert!(!line.contains("hunter2"), "{line}");
     }
     // U27: a run that waits for the lock waits for the store too.
     let began = Instant::now();
-    let waits = scene.run(&["run", "it", "--wait", "2s", "--url", &url, "--", "true"]);
+    let waits = scene.run(&["run", "it", "--wait", "2s", "--url", &url("2s"), "--", "true"]);
     assert_eq!(waits.code, Some(69), "{}", waits.err);
     assert!(waits.err.contains("still trying") && began.elapsed() >= Duration::from_secs(1));
 }

@@ -100,7 +100,7 @@ fn a_command_runs_once_for_each_time_of_a_cron_expression() {
 #[test]
 fn a_command_that_takes_too_long_is_ended() {
     let scene = Scene::new();
-    let limits = ["--ttl", "3s", "--at-most-for", "2s"];
+    let limits = ["--ttl", "10s", "--at-most-for", "8s"];
     let arguments =
         [&["job", "it", "--every", YEARS][..], &limits, &["--", "sleep", "60"]].concat();
     let run = scene.run(&arguments);

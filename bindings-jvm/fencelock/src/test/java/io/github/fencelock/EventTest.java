@@ -23,7 +23,7 @@ final class EventTest {
             CompletableFuture<Guard> next = client.lock("x").acquireAsync();
             Wait.until("one waits", () -> told.stream().anyMatch(event -> event.kind() == Event.Kind.WAITING));
             guard.close();
-            next.get(10, TimeUnit.SECONDS).close();
+            next.get(20, TimeUnit.SECONDS).close();
             Wait.until("all is told", () -> told.size() == 5);
         }
         assertEquals(
@@ -35,7 +35,7 @@ final class EventTest {
     @Test
     void aLossIsLoggedWithoutAListener() throws Exception {
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:logged")) {
-            Guard guard = client.lock("x").ttl(Duration.ofMillis(300)).renew(false).acquire();
+            Guard guard = client.lock("x").ttl(Duration.ofSeconds(1)).renew(false).acquire();
             Wait.until("the loss is logged", () -> !heard.messages().isEmpty());
             assertEquals("x", assertThrows(LockLostException.class, guard::close).fields().get("name"));
             client.lock("x").acquire().close();

@@ -105,7 +105,7 @@ final class KindsTest {
             assertEquals(Optional.of(leader), election.leader());
             CompletableFuture<Guard> next = election.campaignAsync();
             one.release().check();
-            Guard two = next.get(10, TimeUnit.SECONDS);
+            Guard two = next.get(20, TimeUnit.SECONDS);
             assertTrue(two.token() > one.token());
             two.close();
             assertTrue(election.leader().isEmpty());

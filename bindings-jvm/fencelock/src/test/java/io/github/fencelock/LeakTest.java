@@ -122,7 +122,7 @@ final class LeakTest {
     @Test
     void u02ALossReachesACallbackThatNothingElseRefersTo() throws Exception {
         // The leases end soon, as nobody renews them.
-        ClientOptions brief = new ClientOptions().ttl(Duration.ofMillis(300)).renew(false);
+        ClientOptions brief = new ClientOptions().ttl(Duration.ofSeconds(1)).renew(false);
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:", brief)) {
             CountDownLatch told = new CountDownLatch(2);
             useOnce(client, "a", hold -> hold.onLost(told::countDown));

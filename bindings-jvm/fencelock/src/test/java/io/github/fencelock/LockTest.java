@@ -32,7 +32,7 @@ final class LockTest {
                 first = guard.token();
                 assertTrue(guard.isHeld());
                 assertEquals(name, guard.name());
-                assertTrue(guard.remaining().compareTo(Duration.ofSeconds(20)) > 0, () -> "" + guard.remaining());
+                assertTrue(guard.remaining().compareTo(Duration.ofSeconds(10)) > 0, () -> "" + guard.remaining());
                 guard.check();
                 assertTrue(other.lock(name).tryAcquire().isEmpty());
             }
@@ -62,7 +62,7 @@ final class LockTest {
             assertEquals(guard.token(), state.holders().get(0).token().getAsLong());
             assertEquals("java", state.holders().get(0).info().get("language"));
             guard.release().check();
-            waits.get(10, TimeUnit.SECONDS).close();
+            waits.get(20, TimeUnit.SECONDS).close();
             assertEquals(List.of(), one.names(name + "-none"));
         }
     }
@@ -142,13 +142,13 @@ final class LockTest {
             CompletableFuture<Void> told = new CompletableFuture<>();
             LockLostException lost = assertThrows(LockLostException.class, () -> lock.withLock(guard -> {
                 guard.onLost(() -> told.complete(null));
-                guard.lost().get(10, TimeUnit.SECONDS);
+                guard.lost().get(20, TimeUnit.SECONDS);
                 assertFalse(guard.isHeld());
                 assertThrows(LockLostException.class, guard::check);
                 return null;
             }));
             assertEquals(Code.LOST, lost.code());
-            told.get(10, TimeUnit.SECONDS);
+            told.get(20, TimeUnit.SECONDS);
             Wait.atRest(client, name);
         }
     }

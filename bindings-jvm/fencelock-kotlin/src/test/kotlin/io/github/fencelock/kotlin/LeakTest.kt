@@ -8,7 +8,6 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
-import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.DelicateCoroutinesApi
@@ -92,7 +91,7 @@ class LeakTest {
                 val told = CompletableDeferred<Unit>()
                 @OptIn(DelicateCoroutinesApi::class)
                 GlobalScope.launch(Dispatchers.Unconfined) {
-                    client.lock(name).ttl(300.milliseconds).renew(false).awaitAcquire().awaitLost()
+                    client.lock(name).ttl(1.seconds).renew(false).awaitAcquire().awaitLost()
                     told.complete(Unit)
                 }
                 collect { told.isCompleted }
