@@ -12,7 +12,7 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status};
 use napi_derive::napi;
 
-use crate::entry::{Inside, entry, panic_next};
+use crate::entry::{Inside, entry};
 
 /// Wakes the environment's event loop, from any thread.
 type WakeFunction = ThreadsafeFunction<(), (), (), Status, false>;
@@ -156,12 +156,6 @@ impl Door {
     #[napi]
     pub fn leave(&self) -> napi::Result<()> {
         self.ask(end)
-    }
-
-    /// Has the next call panic, of whatever door.
-    #[napi(skip_typescript)]
-    pub fn panic_next() {
-        panic_next();
     }
 }
 

