@@ -41,9 +41,6 @@ pub mod postgres;
 pub mod record;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod record_row;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-#[doc(hidden)]
-pub mod recorded;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]

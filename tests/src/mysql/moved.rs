@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::mysql::MysqlStore;
-use fencelock::driver::recorded::Recorded;
 use fencelock::options::Options;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts};
@@ -71,7 +70,7 @@ impl<'a> MysqlSubject<'a> {
 }
 
 impl Subject for MysqlSubject<'_> {
-    type Store = Recorded<MysqlStore>;
+    type Store = MysqlStore;
 
     async fn client(&self) -> Self::Store {
         let first = !self.admin.initialized();

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::postgres::PostgresStore;
-use fencelock::driver::recorded::Recorded;
 use fencelock::options::Options;
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, NoTls};
@@ -68,7 +67,7 @@ impl<'a> PostgresSubject<'a> {
 }
 
 impl Subject for PostgresSubject<'_> {
-    type Store = Recorded<PostgresStore>;
+    type Store = PostgresStore;
 
     async fn client(&self) -> Self::Store {
         let first = !self.admin.initialized();

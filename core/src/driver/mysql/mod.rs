@@ -19,5 +19,5 @@ pub use self::schema::{gate_trigger, schema};
 pub use self::session::{GetLockStore, RowStore};
 use super::sql::store::SqlStore;
 
-/// One client's view of the locks in a MySQL or MariaDB database. [`Recorded`](super::recorded::Recorded) makes a store of locks of it.
+/// One client's view of the locks in a MySQL or MariaDB database.
 pub type MysqlStore = SqlStore<Mysql>;

@@ -17,5 +17,5 @@ pub use self::schema::{gate_trigger, schema};
 pub use self::session::{AdvisoryStore, RowStore};
 use super::sql::store::SqlStore;
 
-/// One client's view of the locks in a PostgreSQL database. [`Recorded`](super::recorded::Recorded) makes a store of locks of it.
+/// One client's view of the locks in a PostgreSQL database.
 pub type PostgresStore = SqlStore<Postgres>;

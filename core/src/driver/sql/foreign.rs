@@ -11,8 +11,8 @@ use std::time::Duration;
 use md5::{Digest, Md5};
 use uuid::Uuid;
 
+use super::model::Loaded;
 use crate::driver::record::{Holder, Record};
-use crate::driver::recorded::Loaded;
 use crate::error::{Code, Error};
 use crate::port::{Failure, Kind, Layout, LockKey, Step};
 

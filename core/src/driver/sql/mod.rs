@@ -15,6 +15,7 @@ pub(super) mod guarantees;
 pub(super) mod host;
 pub(super) mod known;
 pub(super) mod link;
+pub(super) mod model;
 pub(super) mod own_table;
 pub(super) mod plain;
 pub(super) mod pool;

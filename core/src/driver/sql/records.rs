@@ -8,11 +8,11 @@ use super::fault::Fault;
 use super::foreign::{self, ForeignChange, ForeignRows, row_name};
 use super::foreign_rows;
 use super::link::Link;
+use super::model::{Loaded, Outbox};
 use super::row;
 use super::statement::{Row, Statement, Value, column, name};
 use super::transaction::{Progress, Work};
 use crate::driver::record::Record;
-use crate::driver::recorded::{Loaded, Outbox};
 use crate::error::Result;
 use crate::port::{Failure, LockKey, Notice};
 
