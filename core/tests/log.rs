@@ -1,5 +1,4 @@
 //! Events of locks go to `tracing`, under the target `fencelock`.
-#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 use std::fmt::{Debug, Write};

@@ -34,6 +34,7 @@ pub mod servers;
 pub mod session_cells;
 pub mod session_store;
 pub mod shop;
+pub mod stopped_clock;
 pub mod turns;
 pub mod zookeeper;
 pub mod zookeeper_ensemble;

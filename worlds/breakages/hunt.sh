@@ -38,7 +38,7 @@ copy=$("$here/apply.sh")
 cd "$copy"
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}/breakages
 build() { cargo test --profile quick --no-run "$@" 2>&1 | tee >(cat >&2) | sed -n 's/.*Executable.*(\(.*\))$/\1/p'; }
-programs=$(build -p fencelock --features test-hooks --lib --test client && build -p fencelock-worlds --test awaits --test violation)
+programs=$(build -p fencelock --lib --test client && build -p fencelock-worlds --test awaits --test violation)
 sim=$CARGO_TARGET_DIR/quick/sim
 cd "$root"
 

@@ -52,7 +52,7 @@ impl Named {
 struct Shelf {
     records: BTreeMap<LockKey, Record>,
     cells: CellTable,
-    /// Since when it has kept its data; it loses them only for tests.
+    /// Since when it has kept its data.
     born: u64,
     sinks: BTreeMap<Arc<str>, Sink>,
     clients: u64,
@@ -133,8 +133,8 @@ impl Memory {
         NAMED.with_borrow_mut(|named| named.entry(name.to_owned()).or_default().clone())
     }
 
-    /// Loses all data, as a server without persistence does in a restart.
-    #[cfg(feature = "test-hooks")]
+    /// Loses all data, as a server without persistence does in a restart: for tests of what lies above it.
+    #[doc(hidden)]
     pub fn restart(&self, runtime: &RuntimeHandle) {
         let mut shared = self.0.lock();
         shared.records.clear();

@@ -1,5 +1,4 @@
 //! The core as programs use it, over the store in memory: in virtual time, and where threads matter in real time.
-#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 /// A test for each story: it ends well, in many orders of what happens at one instant.

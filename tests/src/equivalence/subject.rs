@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use super::way::{Direct, Way};
+use crate::stopped_clock::{CLOCK, StoppedClock};
 
 /// Something that claims to be a lease store.
 #[allow(async_fn_in_trait)] // Runs on the test's own thread.
@@ -74,8 +75,6 @@ pub trait Subject {
 
 /// Since when a server keeps its data.
 const MARK: &str = "fencelock:born";
-/// The time, where the clock is stopped.
-const CLOCK: &str = "fencelock:clock";
 /// Where a clock that the test moves begins.
 pub const BEGIN: u64 = 1_700_000_000_000_000;
 
@@ -205,7 +204,8 @@ pub async fn await_arrival(arrived: impl Fn() -> bool) {
 /// A Redis server whose scripts read a clock that the test moves, and whose keys' ends move with it.
 pub struct RedisSubject<W: Way = Direct> {
     rest: RunningRedis<W>,
-    clock: Arc<Stopped>,
+    now: AtomicU64,
+    clock: StoppedClock,
 }
 
 impl RedisSubject {
@@ -218,9 +218,10 @@ impl RedisSubject {
 impl<W: Way> RedisSubject<W> {
     /// An empty server, over connections of this kind.
     pub fn over(url: Url) -> Self {
-        let (rest, clock) = (RunningRedis::over(url), Stopped::new());
-        rest.mark(clock.wall());
-        Self { rest, clock }
+        let rest = RunningRedis::over(url);
+        rest.mark(BEGIN);
+        let clock = StoppedClock::before(&rest.url, BEGIN);
+        Self { rest, now: BEGIN.into(), clock }
     }
 }
 
@@ -228,21 +229,17 @@ impl<W: Way> Subject for RedisSubject<W> {
     type Store = W::Store;
 
     async fn client(&self) -> W::Store {
-        let store = self.rest.client().await;
-        W::stop_clock(&store, self.now()).await;
-        store
+        W::connect(&self.clock.url()).await
     }
 
     fn now(&self) -> u64 {
-        self.clock.wall()
+        self.now.load(Ordering::Relaxed)
     }
 
-    async fn pass<'a>(&'a self, mut clients: impl Iterator<Item = &'a W::Store>, time: Duration) {
-        self.clock.pass(time);
+    async fn pass<'a>(&'a self, _: impl Iterator<Item = &'a W::Store>, time: Duration) {
+        self.now.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
         self.rest.age(time);
-        if let Some(store) = clients.next() {
-            W::stop_clock(store, self.now()).await;
-        }
+        self.clock.set(self.now());
     }
 
     fn vanish(&self, lock: &LockKey) -> bool {

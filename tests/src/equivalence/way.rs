@@ -21,9 +21,6 @@ pub trait Way {
 
     /// One more client.
     async fn connect(url: &Url) -> Self::Store;
-
-    /// Stops the clock of the client's scripts, or moves it for all whose clock is stopped.
-    async fn stop_clock(store: &Self::Store, now: u64);
 }
 
 /// Over a connection of the core's own.
@@ -34,10 +31,6 @@ impl Way for Direct {
 
     async fn connect(url: &Url) -> RedisStore {
         RedisStore::connect(url, &Options::default(), runtime()).await.expect("it is running")
-    }
-
-    async fn stop_clock(store: &RedisStore, now: u64) {
-        store.stop_clock(now).await.expect("the server takes scripts");
     }
 }
 
@@ -50,10 +43,6 @@ impl Way for Hosted {
     async fn connect(url: &Url) -> HostStore {
         let client = HostClient::connect(url).await;
         HostStore::connect(client, &Options::default(), runtime()).await.expect("it is running")
-    }
-
-    async fn stop_clock(store: &HostStore, now: u64) {
-        store.stop_clock(now).await.expect("the server takes commands");
     }
 }
 

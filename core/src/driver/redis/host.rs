@@ -13,7 +13,7 @@ use super::fault::{self, Named};
 use super::guarantees;
 use super::keys::{self, DIALECTS};
 use super::replies::{self, Replies, notice};
-use super::scripts::{self, CELL, Clock, Script, Sent};
+use super::scripts::{self, CELL, Script, Sent};
 use super::steps::{Request, fail};
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
@@ -92,7 +92,6 @@ struct Shared {
     runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     looks: Mutex<Looks>,
-    clock: Clock,
     sent: Sent,
 }
 
@@ -151,7 +150,6 @@ impl HostStore {
             runtime,
             sink: OnceLock::new(),
             looks: Mutex::default(),
-            clock: Clock::default(),
             sent: Sent::loaded(),
         };
         let commands = scripts::load().into_iter().chain([guarantees::memory()]).collect();
@@ -162,18 +160,6 @@ impl HostStore {
             reply.extract_error().map_err(|error| fault::unreachable(&shared.server, &error))?;
         }
         Ok(Self(Arc::new(shared)))
-    }
-
-    /// From now on this client's scripts read the time from a key, which this sets, in microseconds since 1970: for tests of what takes
-    /// seconds. It is one key for the server, so all clients with a stopped clock move together.
-    #[cfg(feature = "test-hooks")]
-    pub async fn stop_clock(&self, now: u64) -> Result<()> {
-        let set = self.0.send(vec![scripts::set_clock(now)]).await;
-        for set in set.map_err(|failure| failure.error)? {
-            set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
-        }
-        self.0.clock.stop();
-        Ok(())
     }
 }
 
@@ -215,7 +201,7 @@ impl Shared {
         command: impl Fn(usize, &str, &str) -> Cmd,
     ) -> Result<Replies, Failure> {
         let send = |commands| async { Ok((self.send(commands).await?, None)) };
-        replies::call(scripts, &self.clock, &self.sent, command, send).await
+        replies::call(scripts, &self.sent, command, send).await
     }
 
     /// One command that changes nothing.

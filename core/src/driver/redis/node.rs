@@ -10,7 +10,7 @@ use super::connection::{Link, Live};
 use super::fault;
 use super::keys::{self, BIRTH};
 use super::replies::{self, Replies, UNBORN};
-use super::scripts::{BORN, CELL, Clock};
+use super::scripts::{BORN, CELL};
 use super::steps::{self, Request, fail};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step, Take};
@@ -20,12 +20,11 @@ use crate::runtime::sync::Mutex;
 pub(super) struct Node {
     pub(super) link: Arc<Link>,
     data_age: DataAge,
-    clock: Clock,
 }
 
 impl Node {
     pub(super) fn new(link: Arc<Link>) -> Self {
-        Self { link, data_age: DataAge::default(), clock: Clock::default() }
+        Self { link, data_age: DataAge::default() }
     }
 
     /// The same for one that votes, from its first connection on.
@@ -33,17 +32,6 @@ impl Node {
         let node = Self::new(link);
         node.data_age.gone();
         node
-    }
-
-    /// Has this client's scripts read the time from a key, and sets that.
-    #[cfg(feature = "test-hooks")]
-    pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
-        let live = self.link.live().await?;
-        for set in self.send(&live, vec![super::scripts::set_clock(now)]).await? {
-            set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
-        }
-        self.clock.stop();
-        Ok(())
     }
 
     async fn send(&self, live: &Arc<Live>, mut commands: Vec<Cmd>) -> Result<Vec<Value>> {
@@ -107,7 +95,7 @@ impl Node {
         let scripts: Vec<_> = plan.iter().map(|request| request.script).collect();
         let command = |at: usize, verb: &str, script: &str| plan[at].command(verb, script, channel);
         let send = |commands| self.send_as(live, commands, asking, mark.clone());
-        replies::call(&scripts, &self.clock, &live.sent, command, send).await
+        replies::call(&scripts, &live.sent, command, send).await
     }
 
     /// Runs a script on one cell; `asking`: although its slot is still coming to this node.
@@ -119,7 +107,7 @@ impl Node {
     ) -> Result<Value, Failure> {
         let command = |_, verb: &str, script: &str| cell.command(verb, script);
         let send = |commands| self.send_as(live, commands, asking, None);
-        replies::call(&[CELL], &self.clock, &live.sent, command, send).await?.only()
+        replies::call(&[CELL], &live.sent, command, send).await?.only()
     }
 
     /// Sends what a batch was cut into; answers every step.
@@ -181,7 +169,7 @@ impl Node {
     }
 
     async fn check_data_age(&self, live: &Arc<Live>) -> Result<String> {
-        let command = data_age_command(&self.clock.text(BORN));
+        let command = data_age_command(BORN.text());
         let reply = self.send(live, vec![command]).await?.pop().unwrap_or_default();
         let refused = |error| fault::unreachable(&self.link.address, &error);
         let run = redis::from_redis_value(reply.extract_error().map_err(refused)?)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::fault::{self, Named};
-use super::scripts::{Call, Clock, Script, Sent};
+use super::scripts::{Call, Script, Sent};
 use super::steps::{Request, fail, millis};
 use crate::error::Error;
 use crate::fence::Token;
@@ -49,14 +49,13 @@ pub(super) struct Lack {
 /// also which acknowledgements the replies lack.
 pub(super) async fn call<F: Future<Output = Result<(Vec<Value>, Option<Error>), Failure>>>(
     scripts: &[Script],
-    clock: &Clock,
     sent: &Sent,
     command: impl Fn(usize, &str, &str) -> Cmd,
     send: impl Fn(Vec<Cmd>) -> F,
 ) -> Result<Replies, Failure> {
     let first = |(at, script): (usize, &Script)| {
-        let (verb, script) = clock.call(*script, sent);
-        command(at, verb, &script)
+        let (verb, script) = script.as_sent(sent);
+        command(at, verb, script)
     };
     let (mut values, acks) = send(scripts.iter().enumerate().map(first).collect()).await?;
     let mut lack = Lack { failed: None, acks };
@@ -65,7 +64,7 @@ pub(super) async fn call<F: Future<Output = Result<(Vec<Value>, Option<Error>), 
     if forgotten.is_empty() {
         return Ok(Replies { values, lack });
     }
-    let whole = |at: &usize| command(*at, "EVAL", &clock.text(scripts[*at]));
+    let whole = |at: &usize| command(*at, "EVAL", scripts[*at].text());
     match send(forgotten.iter().map(whole).collect()).await {
         Ok((again, acks)) => {
             lack.acks = acks.or(lack.acks);

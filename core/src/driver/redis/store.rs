@@ -96,18 +96,6 @@ impl RedisStore {
         super::keys::record_key(lock)
     }
 
-    /// From now on this client's scripts read the time from a key, which this sets, in microseconds since 1970: for tests of what takes
-    /// seconds. It is one key for the server, so all clients with a stopped clock move together.
-    #[cfg(feature = "test-hooks")]
-    pub async fn stop_clock(&self, now: u64) -> Result<()> {
-        match &self.servers {
-            Servers::One(node) => node.stop_clock(now).await,
-            Servers::Cluster(_) => {
-                Err(crate::error::Error::internal("the clocks of a cluster go on"))
-            }
-        }
-    }
-
     fn address(&self) -> &Address {
         match &self.servers {
             Servers::One(node) => &node.link.address,

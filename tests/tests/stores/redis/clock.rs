@@ -9,6 +9,7 @@ use fencelock::port::{
 use fencelock::{Code, Token};
 use fencelock_tests::bare::{Bare, TTL, taking};
 use fencelock_tests::servers::{RedisServer, held};
+use fencelock_tests::stopped_clock::StoppedClock;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -58,20 +59,20 @@ async fn the_end_of_a_mutex_is_cut() {
 async fn the_ends_of_those_who_share_are_cut() {
     for (kind, mode) in [(Kind::ReadWrite, Mode::Read), (Kind::Semaphore, Mode::Permit)] {
         let server = RedisServer::start();
-        let client = Bare::connect(&server.url(), &Options::default()).await.unwrap();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let before = now.checked_sub(HOUR).expect("it is long after 1970");
         let at = |time: Duration| u64::try_from(time.as_micros()).unwrap();
         let take = |ttl| Action::Take(Take { ttl, ..taking(mode, 2, false) });
-        client.store.stop_clock(at(now)).await.unwrap();
+        let clock = StoppedClock::before(&server.url(), at(now));
+        let client = Bare::connect(&clock.url(), &Options::default()).await.unwrap();
         let (one, other) = (client.owner(), client.owner());
         assert_eq!(left(&ask(&client, kind, (one, take(TTL))).await), TTL);
         assert_eq!(left(&ask(&client, kind, (other, take(TTL / 2))).await), TTL / 2);
-        client.store.stop_clock(at(before)).await.unwrap();
+        clock.set(at(before));
         let renewed = ask(&client, kind, (other, Action::Renew { ttl: TTL / 2 })).await;
         assert!(left(&renewed) <= TTL, "{renewed:?}");
         // The other one is not renewed, and ends all the same.
-        client.store.stop_clock(at(before + TTL + TTL / 2)).await.unwrap();
+        clock.set(at(before + TTL + TTL / 2));
         let gone = ask(&client, kind, (one, Action::Renew { ttl: TTL })).await;
         assert_eq!(gone, Outcome::Gone, "{mode:?}");
     }
@@ -81,8 +82,8 @@ async fn the_ends_of_those_who_share_are_cut() {
 #[tokio::test]
 async fn a_clock_beyond_all_tokens_is_an_error_that_says_so() {
     let server = RedisServer::start();
-    let client = Bare::connect(&server.url(), &Options::default()).await.unwrap();
-    client.store.stop_clock(Token::MAX.get() + 1).await.unwrap();
+    let clock = StoppedClock::before(&server.url(), Token::MAX.get() + 1);
+    let client = Bare::connect(&clock.url(), &Options::default()).await.unwrap();
     let take = Action::Take(taking(Mode::Exclusive, 1, false));
     let (lock, kind) = (LockKey::new("orders"), Kind::Mutex);
     let step = Step { lock, owner: client.owner(), kind, action: take };
@@ -99,7 +100,7 @@ async fn a_clock_beyond_all_tokens_is_an_error_that_says_so() {
     let cells = client.store.cells().expect("it keeps versions");
     let failure = cells.compare_and_set(&change).await.unwrap_err();
     assert!(failure.error.message().contains("beyond the year 2255"), "{}", failure.error);
-    client.store.stop_clock(1 << 50).await.unwrap();
+    clock.set(1 << 50);
     assert!(matches!(client.store.step(&[step]).await.remove(0), Ok(Outcome::Granted { .. })));
     assert!(matches!(cells.compare_and_set(&change).await, Ok(Swap::Done { .. })));
 }

@@ -12,6 +12,7 @@ use fencelock::port::{
 };
 use fencelock_tests::bare::{Bare, TTL, take, taking};
 use fencelock_tests::servers::{RedisServer, commands, held};
+use fencelock_tests::stopped_clock::StoppedClock;
 use redis::Commands;
 
 const ODD_NAMES: &[&str] = &[
@@ -298,8 +299,8 @@ async fn the_layout_is_as_written_down() {
         all.flat_map(f64::to_le_bytes).collect()
     }
     let server = RedisServer::start();
-    let (client, mut admin) = (connect(&server).await, server.admin());
-    client.store.stop_clock(NOW).await.unwrap();
+    let (clock, mut admin) = (StoppedClock::before(&server.url(), NOW), server.admin());
+    let client = Bare::connect(&clock.url(), &Options::default()).await.unwrap();
     let (ttl, kept) = (TTL.as_micros() as u64, NOW + 20 * TTL.as_micros() as u64);
     let ends = NOW + ttl;
 

@@ -4,9 +4,6 @@
 //! by kind (`mutex.lua`, `shared.lua`), and what it does. The plain cases stand in the head, before any function: each run of a script makes
 //! all of its functions anew.
 
-use std::borrow::Cow;
-#[cfg(feature = "test-hooks")]
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
@@ -127,15 +124,9 @@ impl Script {
         HASHES[place].get_or_init(hash)
     }
 
-    /// The text with a clock that a test moves, and room for two holds in a bucket: few have several.
-    #[cfg(feature = "test-hooks")]
-    fn stopped_text(self) -> String {
-        self.text()
-            .replace(
-                "redis.call('TIME')",
-                &format!("{{ 0, redis.call('GET', '{STOPPED_CLOCK}') }}"),
-            )
-            .replace("42 * 64", "42 * 2")
+    /// The verb of a call, and the word for the script: the hash if the text was sent before.
+    pub(super) fn as_sent(self, sent: &Sent) -> (&'static str, &'static str) {
+        if sent.note(self) { ("EVALSHA", self.hash()) } else { ("EVAL", self.text()) }
     }
 }
 
@@ -168,54 +159,6 @@ impl Sent {
         let bit = 1 << script.place();
         self.0.fetch_or(bit, Ordering::Relaxed) & bit != 0
     }
-}
-
-/// The clock of a store's scripts: the server's, but where a test has stopped it.
-#[derive(Debug, Default)]
-pub(super) struct Clock {
-    #[cfg(feature = "test-hooks")]
-    stopped: AtomicBool,
-}
-
-impl Clock {
-    /// The verb and the script of a call: the hash, if the text is the one that everybody runs, and was sent before.
-    pub(super) fn call(&self, script: Script, sent: &Sent) -> (&'static str, Cow<'static, str>) {
-        match self.text(script) {
-            Cow::Borrowed(_) if sent.note(script) => ("EVALSHA", script.hash().into()),
-            text => ("EVAL", text),
-        }
-    }
-
-    #[cfg_attr(
-        not(feature = "test-hooks"),
-        expect(clippy::unused_self, reason = "only tests stop the clock")
-    )]
-    pub(super) fn text(&self, script: Script) -> Cow<'static, str> {
-        #[cfg(feature = "test-hooks")]
-        if self.stopped.load(Ordering::Acquire) {
-            return script.stopped_text().into();
-        }
-        script.text().into()
-    }
-
-    /// From now on scripts read the time from a key.
-    #[cfg(feature = "test-hooks")]
-    pub(super) fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
-    }
-}
-
-/// The key that has the time, in microseconds since 1970, where a test stops the clock. In the text it would make new scripts at
-/// each move, which cost the server more than all else that the tests do.
-#[cfg(feature = "test-hooks")]
-const STOPPED_CLOCK: &str = "fencelock:clock";
-
-/// The command that sets the clock of scripts, where a test has stopped that clock.
-#[cfg(feature = "test-hooks")]
-pub(super) fn set_clock(now: u64) -> Cmd {
-    let mut command = redis::cmd("SET");
-    command.arg(STOPPED_CLOCK).arg(now);
-    command
 }
 
 #[cfg(test)]
