@@ -16,7 +16,7 @@ use super::layout::{Child, Names};
 use super::places::Stored;
 use super::session::Sessions;
 use super::steps::{Steps, children, view};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port;
 use crate::port::{
@@ -139,6 +139,11 @@ impl QueueStore for ZookeeperStore {
         lock: &LockKey,
         entry: &Entry,
     ) -> Result<Option<Joined>, Failure> {
+        // A path of Curator's or kazoo's begins with a slash. The lock of a name with one would lie elsewhere, and exclude nobody.
+        if lock.as_str().starts_with('/') {
+            let message = "on ZooKeeper a name has no slash before it: the lock of the path `/locks/orders` is `locks/orders`";
+            return Err(Failure::refused(Error::invalid("name", message)));
+        }
         let (lock, entry) = (lock.clone(), entry.clone());
         self.call(of, |steps| async move { steps.join(&lock, &entry).await }).await
     }
