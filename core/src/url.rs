@@ -226,6 +226,10 @@ impl StoreUrl {
             }
             #[cfg(not(feature = "postgres"))]
             scheme if is_postgres(scheme) => Err(Error::not_built("postgres")),
+            scheme if scheme.contains('.') || scheme == "localhost" => Err(Error::invalid(
+                "url",
+                "the URL begins with a host; write the store's scheme before it: `redis://host:6379`, for a cluster `redis+cluster://host:6379`",
+            )),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \

@@ -230,6 +230,9 @@ pub(crate) fn unproven(server: &str, error: &std::io::Error) -> Option<Error> {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "the server's certificate has expired; renew it there, or correct the clock of this machine"
         }
+        _ if format!("{why:?}").contains("CaUsedAsEndEntity") => {
+            "the server's certificate is that of an authority (`CA:TRUE`), which is no server's; make one with `CA:FALSE`, and name it or its authority by `cacert`"
+        }
         _ => {
             "the server's certificate does not prove that it is this host (it is checked with `sslmode=require` too); name its authority by `cacert`, or the name it was made for by `tls_name`"
         }

@@ -56,7 +56,8 @@ pub(super) fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
         }
         _ => Err(Error::invalid(
             name,
-            "`dialect` must be `auto`, `redisson`, `kazoo`, `shedlock`, `spring`, `plain` or `plain:<prefix>`",
+            "`dialect` must be `auto`, `redisson`, `kazoo`, `shedlock`, `spring`, `plain` or `plain:<prefix>`; \
+             for redis-py, node-redlock and other libraries whose lock is the key of its name it is `plain`",
         )),
     }
 }

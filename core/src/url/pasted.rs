@@ -121,6 +121,7 @@ const OF_DATABASES: Words = Words {
         ("sslrootcert", Opt("cacert")),
         ("sslverifycert", Proof),
         ("sslverifyidentity", Proof),
+        ("targetservertype", Server),
         ("targetsessionattrs", Server),
         ("tls", Encryption),
         ("unixsocket", Host),
@@ -131,11 +132,12 @@ const OF_DATABASES: Words = Words {
     ],
     nothing: "allowpublickeyretrieval applicationname autocommit autoreconnect channelbinding \
         characterencoding charset clientencoding collation connectionlimit encoding \
-        fallbackapplicationname gssencmode keepalives keepalivescount keepalivesidle \
+        fallbackapplicationname gssencmode idleintransactionsessiontimeout keepalives keepalivescount keepalivesidle \
         keepalivesinterval loadbalancehosts loc multistatements parsetime pgbouncer pool poolsize \
-        pooltimeout preparedstatements preparethreshold reapingfrequency reconnect servertimezone \
+        pooltimeout preparedstatementcachesize preparedstatements preparethreshold reapingfrequency reconnect \
+        rewritebatchedinserts rewritebatchedstatements servertimezone \
         serverversion sockettimeout sslcompression sslminprotocolversion sslnegotiation sslsni statementcachesize \
-        statementtimeout supa tcpusertimeout uselibpqcompat useunicode",
+        statementtimeout supa tcpusertimeout timezone uselibpqcompat useunicode workaround zerodatetimebehavior",
 };
 
 /// Parameters in the URLs of Redis.
@@ -158,8 +160,8 @@ const OF_REDIS: Words = Words {
         ("username", User),
         ("virtualhost", Database),
     ],
-    nothing: "clientname decoderesponses encoding family healthcheckinterval libname maxconnections \
-        protocol retryonerror retryontimeout socketkeepalive",
+    nothing: "clientname commandtimeout decoderesponses enablereadycheck encoding family healthcheckinterval \
+        lazyconnect libname maxconnections maxretriesperrequest protocol retryonerror retryontimeout socketkeepalive",
 };
 
 /// Reads a URL of others in our words. Text that is no such URL is left as it is.
@@ -263,11 +265,12 @@ impl Reading {
         let part = || utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
         match means {
             Opt("cacert") if text == "system" => {}
-            Seconds(_) if text == "0" => {}
-            Seconds(ours) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Seconds(_) if text.trim_matches(['0', '.']).is_empty() => {}
+            Seconds(ours) if text.parse().is_ok_and(|time: f64| (0.0..1e9).contains(&time)) => {
                 let in_millis = super::is_mysql(&self.scheme) && !name.contains(['_', '-']);
-                let unit = if in_millis { "ms" } else { "s" };
-                self.query.push(format!("{ours}={text}{unit}"));
+                let time: f64 = text.parse().unwrap_or_default();
+                let millis = if in_millis { time } else { 1000.0 * time };
+                self.query.push(format!("{ours}={}ms", millis.round()));
             }
             Opt(ours) | Seconds(ours) => self.query.push(format!("{ours}={value}")),
             Encryption => self.query.push(format!("sslmode={}", encryption(&text))),
@@ -280,8 +283,10 @@ impl Reading {
                 return Err(Error::invalid("options", message));
             }
             // Of several hosts the one that takes writes is used, whatever the word.
-            Server if matches!(&*text, "standby" | "read-only") => {
-                let message = "locks are written, so a server that takes no writes is of no use; leave `target_session_attrs` out";
+            Server if matches!(&*text, "standby" | "read-only" | "secondary") => {
+                let message = format!(
+                    "locks are written, so a server that takes no writes is of no use; leave `{name}` out"
+                );
                 return Err(Error::invalid("target_session_attrs", message));
             }
             User | Password | Database if self.is_socket() => {
@@ -407,7 +412,7 @@ mod tests {
             ("postgres:///db?host=/run/postgresql&user=me", "postgres://me@%2Frun%2Fpostgresql/db"),
             (
                 "postgres://u@h/db?connect_timeout=10&connect_timeout=0",
-                "postgres://u@h/db?connect_timeout=10s",
+                "postgres://u@h/db?connect_timeout=10000ms",
             ),
             (
                 "postgres://u@h/db?sslrootcert=/ca.pem&sslcert=c&sslkey=k",
@@ -434,7 +439,10 @@ mod tests {
                 "mysql://u@h/db?sslaccept=strict&useSSL=false",
                 "mysql://u@h/db?sslmode=require&sslmode=disable",
             ),
-            ("redis://h?db=3&socket_timeout=2&decode_responses=True", "redis://h/3?timeout=2s"),
+            (
+                "redis://h?db=3&socket_timeout=0.5&decode_responses=True",
+                "redis://h/3?timeout=500ms",
+            ),
             (
                 "rediss://:p@h:6380/0?ssl_cert_reqs=required&ssl_ca_certs=/ca",
                 "rediss://:p@h:6380/0?cacert=/ca",
@@ -463,7 +471,7 @@ mod tests {
                 "jdbc:mysql://h/db?user=u&connectTimeout=5000",
                 "mysql://u@h/db?connect_timeout=5000ms",
             ),
-            ("trilogy://u@h/db?connect_timeout=5", "mysql://u@h/db?connect_timeout=5s"),
+            ("trilogy://u@h/db?connect_timeout=5", "mysql://u@h/db?connect_timeout=5000ms"),
             ("redis-sentinel://a,b/0#main", "redis+sentinel://a,b/main/0"),
             ("redis+sentinel://a/main?db=2", "redis+sentinel://a/main/2"),
             ("rediss-sentinel://a,b/0?sentinelMasterId=main", "rediss+sentinel://a,b/main/0"),
