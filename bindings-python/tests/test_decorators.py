@@ -252,10 +252,16 @@ def one(day: str, *, again: bool = False) -> int: ...
 async def two(day: str) -> int: ...
 @awaited.all(["x"])
 async def three(day: str) -> int: ...
+@awaited.locked("x:{day}", on_busy="skip")
+async def four(day: str) -> int: ...
+@awaited.job("x", period=60)
+async def five(day: str) -> int: ...
 
 async def main() -> None:
     assert_type(await two(day="monday"), int)
     assert_type(await three("monday"), int)
+    assert_type(await four("monday"), int | None)
+    assert_type(await five("monday"), int | None)
 
 assert_type(one("monday", again=True), int)
 one(5)

@@ -1,8 +1,21 @@
 """The names that ``fencelock`` and ``fencelock.asyncio`` share: what is neither waited for nor awaited."""
 
-from . import errors
 from .election import Leader
-from .errors import *  # noqa: F403
+from .errors import (
+    AuthenticationError,
+    CancelledError,
+    ClosedError,
+    ConflictError,
+    FencelockError,
+    ForgottenGuardWarning,
+    InternalError,
+    InvalidArgumentError,
+    LockLostError,
+    LockTimeoutError,
+    NotHeldError,
+    UnavailableError,
+    UnsupportedError,
+)
 from .event import Event, EventKind, Observer
 from .guard import Released
 from .job import JobState, Skipped
@@ -21,18 +34,30 @@ from .scope import Scope
 from .state import Holder, State, Waiter
 from .version import Snapshot, Swapped
 
+# Every name, as mypy does not follow the list of one module into the next.
 __all__: list[str] = [
     "TABLE",
+    "AuthenticationError",
+    "CancelledError",
     "ClientOptions",
+    "ClosedError",
+    "ConflictError",
     "ElectionOptions",
     "Event",
     "EventKind",
+    "FencelockError",
+    "ForgottenGuardWarning",
     "HoldOptions",
     "Holder",
+    "InternalError",
+    "InvalidArgumentError",
     "JobOptions",
     "JobState",
     "Leader",
+    "LockLostError",
     "LockOptions",
+    "LockTimeoutError",
+    "NotHeldError",
     "Observer",
     "OptionRow",
     "Reason",
@@ -42,7 +67,8 @@ __all__: list[str] = [
     "Snapshot",
     "State",
     "Swapped",
+    "UnavailableError",
+    "UnsupportedError",
     "VersionOptions",
     "Waiter",
 ]
-__all__ += errors.__all__

@@ -22,9 +22,10 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from datetime import timedelta
 from types import FrameType, TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack, overload
 
 from . import _loop, _native, _shared, errors
+from ._decorated import Parameters, Result
 from ._link import Link
 from ._shared import *  # noqa: F403
 from ._values import milliseconds
@@ -278,6 +279,12 @@ class Job(AnyJob):
         """The last run, if there was one."""
         return JobState.from_json(await self._link.perform_async(self._look()))
 
+    def __call__(
+        self, function: Callable[Parameters, Coroutine[Any, Any, Result]]
+    ) -> Callable[Parameters, Coroutine[Any, Any, Result | None]]:
+        """Decorates a coroutine, as ``fencelock.Job`` does a function."""
+        return self._decorated(function)
+
 
 class Version(AnyVersion):
     """A value by name, made by ``Client.version``."""
@@ -332,6 +339,24 @@ class Client(AnyClient[Lock, All, Election, Job, Version]):
 
     _lock_type, _all_type, _election_type = Lock, All, Election
     _job_type, _version_type = Job, Version
+
+    @overload
+    def locked(
+        self, name: str, *, on_busy: Literal["wait"] = "wait", **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]: ...
+
+    @overload
+    def locked(
+        self, name: str, *, on_busy: Literal["skip"], **options: Unpack[LockOptions]
+    ) -> Callable[
+        [Callable[Parameters, Coroutine[Any, Any, Result]]], Callable[Parameters, Coroutine[Any, Any, Result | None]]
+    ]: ...
+
+    def locked(
+        self, name: str, *, on_busy: Literal["wait", "skip"] = "wait", **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Any]], Callable[Parameters, Any]]:
+        """Decorates a coroutine, as ``fencelock.Client.locked`` does a function."""
+        return self._locked(name, on_busy, options)
 
     def gate(self) -> Gate:
         """Writes of keys on this client's Redis server that refuse stale tokens."""

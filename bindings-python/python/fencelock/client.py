@@ -129,35 +129,13 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         """A value by name that is replaced only if nobody was faster."""
         return self._version_type(self._link, name, in_core_units(options))
 
-    @overload
-    def locked(
-        self, name: str, *, on_busy: Literal["wait"] = "wait", **options: Unpack[LockOptions]
-    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]: ...
-
-    @overload
-    def locked(
-        self, name: str, *, on_busy: Literal["skip"], **options: Unpack[LockOptions]
-    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result | None]]: ...
-
-    def locked(
-        self, name: str, *, on_busy: Literal["wait", "skip"] = "wait", **options: Unpack[LockOptions]
-    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result | None]]:
-        """Decorates a function (of a client of ``fencelock.asyncio``: a coroutine): it runs under the mutex whose name may
-        name its arguments in braces. Where the name is always the same, or the lock is of another kind, ``Lock`` itself
-        decorates. With ``on_busy="skip"`` a call while somebody else has the lock does nothing and answers ``None``.
-
-        >>> client = connect("memory:decorated")
-        >>> @client.locked("report:{day}", ttl=60)
-        ... def report(day):
-        ...     return client.names("report:")
-        >>> report("monday")
-        ['report:monday']
-        """
-
+    def _locked(
+        self, name: str, on_busy: str, options: LockOptions
+    ) -> Callable[[Callable[Parameters, Any]], Callable[Parameters, Any]]:
         if on_busy not in ("wait", "skip"):
             raise errors.InvalidArgumentError("`on_busy` is `wait` or `skip`", fields={"argument": "on_busy"})
 
-        def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        def decorate(function: Callable[Parameters, Any]) -> Callable[Parameters, Any]:
             def begin(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
                 bound = signature.bind(*arguments, **by_name)
                 bound.apply_defaults()
@@ -177,6 +155,9 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         return dict(zip(("running", "guards", "entries", "locks"), counts, strict=True))
 
     def _lock(self, name: str, options: LockOptions, **form: Any) -> LockT:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"`name` is a text, not {name!r}; a lock decorates as `@client.lock(\"name\")`"
+            raise errors.InvalidArgumentError(message, fields={"argument": "name"})
         return self._lock_type(self._link, name, {"name": name, **form, "options": in_core_units(options)})
 
 
@@ -193,6 +174,31 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
 
     _lock_type, _all_type, _election_type = Lock, All, Election
     _job_type, _version_type = Job, Version
+
+    @overload
+    def locked(
+        self, name: str, *, on_busy: Literal["wait"] = "wait", **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]: ...
+
+    @overload
+    def locked(
+        self, name: str, *, on_busy: Literal["skip"], **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result | None]]: ...
+
+    def locked(
+        self, name: str, *, on_busy: Literal["wait", "skip"] = "wait", **options: Unpack[LockOptions]
+    ) -> Callable[[Callable[Parameters, Any]], Callable[Parameters, Any]]:
+        """Decorates a function: it runs under the mutex whose name may name its arguments in braces. Where the name is always the same, or the lock is of another kind, ``Lock`` itself
+        decorates. With ``on_busy="skip"`` a call while somebody else has the lock does nothing and answers ``None``.
+
+        >>> client = connect("memory:decorated")
+        >>> @client.locked("report:{day}", ttl=60)
+        ... def report(day):
+        ...     return client.names("report:")
+        >>> report("monday")
+        ['report:monday']
+        """
+        return self._locked(name, on_busy, options)
 
     def gate(self) -> Gate:
         """Writes of keys on this client's Redis server that refuse stale tokens."""

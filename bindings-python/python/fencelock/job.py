@@ -110,18 +110,7 @@ class AnyJob:
     def _look(self) -> str:
         return json.dumps({"op": "inspect_job", "name": self._name})
 
-    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result | None]:
-        """Decorates a function (of a job of ``fencelock.asyncio``: a coroutine): a call is the run that is due, which has failed if
-        the function raises; it does nothing and answers ``None`` where none is due.
-
-        >>> import fencelock
-        >>> client = fencelock.connect("memory:decorated-job")
-        >>> @client.job("report", period=86_400)
-        ... def report():
-        ...     return "reported"
-        >>> report(), report()
-        ('reported', None)
-        """
+    def _decorated(self, function: Callable[Parameters, Any]) -> Callable[Parameters, Any]:
         return decorated(function, lambda arguments, named: cast(Any, self).start(), self._awaited)
 
 
@@ -160,3 +149,17 @@ class Job(AnyJob):
     def inspect(self) -> JobState | None:
         """The last run, if there was one."""
         return JobState.from_json(self._link.perform(self._look()))
+
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result | None]:
+        """Decorates a function: a call is the run that is due, which has failed if the function raises; it does nothing and answers
+        ``None`` where none is due.
+
+        >>> import fencelock
+        >>> client = fencelock.connect("memory:decorated-job")
+        >>> @client.job("report", period=86_400)
+        ... def report():
+        ...     return "reported"
+        >>> report(), report()
+        ('reported', None)
+        """
+        return self._decorated(function)
