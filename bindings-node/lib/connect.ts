@@ -8,7 +8,7 @@ import { appName } from './platform.js';
 /** The options of a new client, beside its URL. Options of locks are the defaults of its locks. */
 export interface ConnectOptions extends ClientOptions {
   /** The application that people who inspect a lock see; the file name of the script by default. */
-  app?: string;
+  app?: string | undefined;
 }
 
 /**

@@ -11,7 +11,7 @@ export interface Cron {
   /** A cron expression with five fields, `0 3 * * *` for instance. */
   readonly cron: string;
   /** Its time zone by its name in the IANA database, `Europe/Berlin` for instance; UTC by default. */
-  readonly timezone?: string;
+  readonly timezone?: string | undefined;
 }
 
 /** A job's last run, for people who look. Times are milliseconds since 1970, by the store's clock. */
@@ -65,13 +65,13 @@ export interface StartOptions extends JobOptions, Pick<AcquireOptions, 'signal'>
    * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the last one of its schedule
    * by the store's clock. It may lie ahead of that clock by half a period, or a minute.
    */
-  at?: number;
+  at?: number | undefined;
 }
 
 /** The same for a call that runs a body. */
 export interface UsingOptions extends StartOptions {
   /** Called with the reason if no run is started; the call then answers null. */
-  skipped?: (skipped: Skipped) => void;
+  skipped?: ((skipped: Skipped) => void) | undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ export interface AcquireOptions extends LockOptions {
    * Gives the acquire up when it aborts: the promise rejects with the signal's reason, and nothing stays behind. A grant
    * that crosses is given back.
    */
-  signal?: AbortSignal | null;
+  signal?: AbortSignal | null | undefined;
 }
 
 /** As what a lock is asked for. */

@@ -31,7 +31,7 @@ function comment(text) {
 function field({ name, kind, default: usual, doc }) {
   const text = doc.replaceAll('`0s`', '`0`').replaceAll(/`([a-z]+_[a-z_]+)`/g, (_, other) => `\`${camelCase(other)}\``);
   const standard = usual === '' ? '' : ` Default: ${usual}.`;
-  return `${comment(`${text}${UNITS[kind] ?? ''}${standard}`)}\n  ${camelCase(name)}?: ${TYPES[kind]};`;
+  return `${comment(`${text}${UNITS[kind] ?? ''}${standard}`)}\n  ${camelCase(name)}?: ${TYPES[kind]} | undefined;`;
 }
 
 function type(name, meaning, above, rows) {

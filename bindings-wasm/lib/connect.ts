@@ -13,12 +13,12 @@ import { Wire } from './wire.js';
 /** The options of a new client, beside its store. Options of locks are the defaults of its locks. */
 export interface ConnectOptions extends ClientOptions {
   /** The application that people who inspect a lock see; the script's or the page's name by default. */
-  app?: string;
+  app?: string | undefined;
   /**
    * The compiled core, the file `fencelock-wasm/core.wasm`: a `WebAssembly.Module`, its bytes, a response or an address. By default
    * it is the file beside the package's own. The first client's counts.
    */
-  module?: object | string;
+  module?: object | string | undefined;
 }
 
 /**
