@@ -14,7 +14,7 @@ import java.util.function.LongFunction;
  */
 public final class Client implements AutoCloseable {
     final long number;
-    private final Leftover leftover;
+    final Leftover leftover;
     private final ThreadLocal<ThreadLock.Holdings> holdings =
         ThreadLocal.withInitial(() -> new ThreadLock.Holdings(this));
 

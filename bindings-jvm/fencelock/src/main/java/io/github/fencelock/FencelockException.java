@@ -11,7 +11,8 @@ public abstract class FencelockException extends RuntimeException {
 
     private final Code code;
     private final boolean retryable;
-    private final transient Map<String, String> fields;
+    @SuppressWarnings("serial") // The map is one that can be written.
+    private final Map<String, String> fields;
 
     FencelockException(Code code, String message, boolean retryable, Map<String, String> fields) {
         super(message);

@@ -42,7 +42,7 @@ public class Guard implements AutoCloseable {
         Shape.map(several).forEach((one, each) -> tokens.put(one, Shape.number(each)));
         long of = client.number;
         long guard = number;
-        this.leftover = Leftover.of(this, () -> Natives.forget(of, guard),
+        this.leftover = Leftover.of(this, () -> Natives.forget(of, guard), client.leftover,
             "`" + name + "`, held with token " + token + ", was collected before it was given back; close it");
     }
 

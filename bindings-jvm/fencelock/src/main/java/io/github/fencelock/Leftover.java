@@ -9,18 +9,25 @@ final class Leftover implements Runnable {
     private static final Cleaner CLEANER = Cleaner.create(work -> Attendant.of(work, "fencelock-cleaner"));
 
     private final Runnable undo;
+    private final Leftover above;
     private volatile String complaint;
     private final AtomicBoolean settled = new AtomicBoolean();
     private Cleaner.Cleanable cleanable;
 
-    private Leftover(Runnable undo, String complaint) {
+    private Leftover(Runnable undo, Leftover above, String complaint) {
         this.undo = undo;
+        this.above = above;
         this.complaint = complaint;
     }
 
     /** {@code undo} must not refer to the handle; without a complaint it is done silently. */
     static Leftover of(Object handle, Runnable undo, String complaint) {
-        Leftover leftover = new Leftover(undo, complaint);
+        return of(handle, undo, null, complaint);
+    }
+
+    /** The same for a part of a handle: nobody is at fault either if that was given back. */
+    static Leftover of(Object handle, Runnable undo, Leftover above, String complaint) {
+        Leftover leftover = new Leftover(undo, above, complaint);
         leftover.cleanable = CLEANER.register(handle, leftover);
         return leftover;
     }
@@ -46,7 +53,7 @@ final class Leftover implements Runnable {
         if (settled.get()) {
             return;
         }
-        if (complaint != null) {
+        if (complaint != null && (above == null || above.complaint != null)) {
             // What is left is given back whatever the program's logger does.
             Callbacks.log(Level.WARNING, complaint, null);
         }

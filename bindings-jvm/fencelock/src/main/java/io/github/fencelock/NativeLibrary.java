@@ -53,7 +53,9 @@ final class NativeLibrary {
                 loadForAnyLibc(platform(System.getProperty("os.name"), System.getProperty("os.arch")));
             }
         } catch (UnsatisfiedLinkError refused) {
-            throw unsupported("the system refuses to load fencelock's library: " + refused.getMessage());
+            String hint = given != null ? "" : "; if it lies in a temporary folder that runs nothing (noexec), point the property `" + PROPERTY
+                + "` at a copy elsewhere";
+            throw unsupported("the system refuses to load fencelock's library: " + refused.getMessage() + hint);
         } catch (IOException failed) {
             throw unsupported("fencelock's library cannot be unpacked; point the property `" + PROPERTY
                 + "` at one: " + failed);

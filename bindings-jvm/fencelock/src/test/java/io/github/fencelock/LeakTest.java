@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -166,6 +167,23 @@ final class LeakTest {
             Wait.atRest(client);
             assertEquals(1000, collected.getAsLong());
             Stores.nothingIsLeft(url, prefix);
+        }
+    }
+
+    private static void closeClientOf(String name) throws InterruptedException {
+        Client client = Fencelock.connect("memory:");
+        Guard unused = client.lock(name).acquire();
+        client.close();
+        Reference.reachabilityFence(unused);
+    }
+
+    @Test
+    void aGuardThatItsClientsCloseGaveBackIsNoComplaint() throws Exception {
+        try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:")) {
+            closeClientOf("closed");
+            forgetGuard(client, "forgotten");
+            collect("the other one is complained about", () -> heard.messages().stream().anyMatch(message -> message.contains("`forgotten`")));
+            assertTrue(heard.messages().stream().noneMatch(message -> message.contains("`closed`")), heard.messages()::toString);
         }
     }
 
