@@ -118,6 +118,8 @@ impl Demo {
     /// Freezes a worker before its write, until another one has sold. Answers whether the late write was refused.
     fn freeze_a_holder(&mut self) -> Result<bool> {
         let (victim, token) = self.pause(FROZEN)?;
+        // By then the renewal behind a hand-over has ended: a process frozen inside a commit keeps SQLite's file locked for everybody.
+        std::thread::sleep(Duration::from_millis(200));
         tell!(victim, "holds the lock with token {token}, and is frozen (SIGSTOP) in its sale.");
         let since = Instant::now();
         self.workers.signal(victim, Signal::STOP)?;

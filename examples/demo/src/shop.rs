@@ -58,7 +58,6 @@ impl Shop {
 
     /// Sells the piece that was seen; with a token, unless a newer holder was here. Answers whether it did.
     pub(crate) fn sell(&self, seen: i64, token: Option<i64>) -> Result<bool> {
-        // It waits for other writers at its start.
         let sale = Transaction::new_unchecked(&self.0, TransactionBehavior::Immediate)?;
         let passed = match token {
             Some(token) => self.write_fenced("stock", seen - 1, token)?,

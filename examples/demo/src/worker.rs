@@ -96,7 +96,6 @@ fn locked(lock: &Lock, shop: &Shop, name: &str, pause: Option<&Receiver<String>>
 }
 
 fn report(word: &str, rest: impl Display) {
-    // It fails when nobody listens any more.
     if writeln!(std::io::stdout(), "{word} {rest}").is_err() {
         exit(0);
     }
