@@ -23,7 +23,7 @@ onEveryStore('locks', (store) => {
     assert.equal(first.name, name);
     assert.ok(Number.isSafeInteger(first.token) && first.token > 0);
     assert.equal(inspect(first), `Guard { name: '${name}', token: ${first.token} }`);
-    assert.ok(first.isHeld && first.remaining > 30_000 && first.remaining <= 60_000);
+    assert.ok(first.isHeld && first.remaining > 40_000 && first.remaining <= 60_000);
     assert.equal(await other.lock(name).tryAcquire(), null);
     const waiting = other.lock(name).acquire({ wait: 20_000 });
     assert.equal(await first.release(), 'released');

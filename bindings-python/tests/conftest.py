@@ -26,6 +26,11 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in late]
 
 
+def soon(seconds):
+    """So long in full; beside other work 20 seconds."""
+    return seconds if FULL else 20
+
+
 def scaled(full):
     """So many in full, a tenth otherwise."""
     return full if FULL else full // 10

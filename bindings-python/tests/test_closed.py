@@ -9,12 +9,9 @@ import time
 import types
 
 import pytest
-from conftest import FULL, at_rest, leftovers, twin
+from conftest import at_rest, leftovers, soon, twin
 
 import fencelock.asyncio
-
-# Seconds within which nothing is left, beside other work.
-SOON = 1 if FULL else 20
 
 AT = 1_700_000_000
 
@@ -137,7 +134,7 @@ async def close(coroutine, entered):
 async def collect(coroutine, entered):
     """The same for a task that everybody has forgotten."""
     task = asyncio.get_running_loop().create_task(coroutine)
-    await asyncio.wait_for(entered.wait(), 20)
+    await asyncio.wait_for(entered.wait(), soon(5))
     # Which asyncio would tell of.
     task._log_destroy_pending = False
     return gc.collect
@@ -159,16 +156,16 @@ def test_a_closed_coroutine_gives_back(url, client, name, monkeypatch, sort, end
         gone = time.monotonic()
         # Of a generator that is collected its loop is told.
         while not blocks.ends:
-            assert time.monotonic() < gone + SOON
+            assert time.monotonic() < gone + soon(1)
             await asyncio.sleep(0)
         assert blocks.ends == [GeneratorExit]
         async with fencelock.asyncio.connect(url) as other:
             for lock in (name, name + ":too"):
                 while (await other.lock(lock).inspect()).holders:
-                    assert time.monotonic() < gone + SOON
+                    assert time.monotonic() < gone + soon(1)
             # As of any block that raises.
             while sort == "run" and (run := await other.job(name + ":job", 60).inspect()).status != "failed":
-                assert run.status == "in_progress" and time.monotonic() < gone + SOON
+                assert run.status == "in_progress" and time.monotonic() < gone + soon(1)
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())
@@ -197,7 +194,7 @@ def test_a_closed_coroutine_that_waits_leaves_nothing(url, client, name, monkeyp
                 coroutine.close()
                 gone = time.monotonic()
                 while (await other.lock(name).inspect()).waiters:
-                    assert time.monotonic() < gone + SOON
+                    assert time.monotonic() < gone + soon(1)
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())
@@ -223,7 +220,7 @@ def test_a_closed_async_generator_gives_back(url, client, name, monkeypatch, end
         # Its loop closes one that is collected.
         await asyncio.sleep(0)
         async with fencelock.asyncio.connect(url) as other:
-            await (await other.lock(name).acquire(wait=SOON)).release()
+            await (await other.lock(name).acquire(wait=soon(1))).release()
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())

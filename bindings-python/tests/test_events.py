@@ -13,7 +13,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 import redis
-from conftest import at_rest
+from conftest import FULL, at_rest, soon
 from test_forks import in_os_fork
 
 import fencelock.asyncio
@@ -162,7 +162,7 @@ def test_an_observer_that_hangs_holds_nobody_up(redis_url, name):
     at_rest(client, name)
     began = time.monotonic()
     client.close()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < soon(5)
     go_on.set()
 
 
@@ -285,7 +285,7 @@ def test_a_close_that_is_cancelled_ends_the_thread(redis_url, name):
         close.cancel()
         with pytest.raises(asyncio.CancelledError):
             await close
-        await asyncio.to_thread(thread.join, 20)
+        await asyncio.to_thread(thread.join, 5)
         assert not thread.is_alive()
 
     with warnings.catch_warnings():
@@ -311,7 +311,7 @@ with fencelock.connect("memory:") as client:
 def test_a_loss_is_logged_where_nobody_configured_a_log():
     ended = subprocess.run([sys.executable, "-c", LOGGED, "nothing"], capture_output=True, text=True, timeout=30)
     (line,) = ended.stderr.splitlines()
-    assert re.match(r"lost orders:42: token \d+, held for \d\.\d s", line), ended
+    assert re.match(r"lost orders:42: token \d+, held for {} s".format(r"1\.0" if FULL else r"[1-9]\d*\.\d"), line), ended
 
 
 def test_the_log_has_all_events_where_it_is_to_debug():

@@ -188,8 +188,9 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
     def locked(
         self, name: str, *, on_busy: Literal["wait", "skip"] = "wait", **options: Unpack[LockOptions]
     ) -> Callable[[Callable[Parameters, Any]], Callable[Parameters, Any]]:
-        """Decorates a function: it runs under the mutex whose name may name its arguments in braces. Where the name is always the same, or the lock is of another kind, ``Lock`` itself
-        decorates. With ``on_busy="skip"`` a call while somebody else has the lock does nothing and answers ``None``.
+        """Decorates a function: it runs under the mutex whose name may name its arguments in braces. Where the name is always
+        the same, or the lock is of another kind, ``Lock`` itself decorates. With ``on_busy="skip"`` a call while somebody
+        else has the lock does nothing and answers ``None``.
 
         >>> client = connect("memory:decorated")
         >>> @client.locked("report:{day}", ttl=60)

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fencelock_tests::ended;
+use fencelock_tests::{ended, in_full};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -22,6 +22,11 @@ use tempfile::TempDir;
 
 /// The longest wait: an event that has not happened by then will not happen.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// So long in full; beside other work 20 seconds.
+pub(crate) fn soon(time: Duration) -> Duration {
+    if in_full() { time } else { Duration::from_secs(20) }
+}
 
 /// A directory with a store in a file.
 pub(crate) struct Scene {

@@ -31,11 +31,6 @@ final class InUse {
 
     /** The client has given everything back: nothing is left of its holds. */
     static void letGo(Client client) {
-        for (Guard hold : HOLDS) {
-            if (hold.client == client) {
-                hold.excuse();
-                HOLDS.remove(hold);
-            }
-        }
+        HOLDS.removeIf(hold -> hold.client == client);
     }
 }
