@@ -55,6 +55,7 @@ pub fn columns(rust: &Path) -> Vec<Column> {
         .into_iter()
         .flat_map(with)
         .chain(ways)
+        .chain([Column::of(Backend::PostgresPooled, "rust", None)])
         .chain([Column::simulated(Backend::Queue)])
         .collect()
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::case::Need;
 use crate::etcd::EtcdServer;
 use crate::mysql::{self, MysqlServer};
-use crate::postgres::{self, PostgresServer};
+use crate::postgres::{self, Pooler, PostgresServer};
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 use crate::zookeeper::ZookeeperServer;
 
@@ -32,6 +32,8 @@ pub enum Backend {
     Zookeeper,
     /// A PostgreSQL database.
     Postgres,
+    /// The same behind a pooler that hands out transactions.
+    PostgresPooled,
     /// The same, where locks live with sessions.
     PostgresSessions,
     /// The same, where each lock is a row that a session's transaction has locked.
@@ -85,6 +87,7 @@ impl Backend {
             Self::Etcd => "etcd",
             Self::Zookeeper => "zookeeper",
             Self::Postgres => "postgres",
+            Self::PostgresPooled => "postgres pooled",
             Self::PostgresSessions => "postgres sessions",
             Self::PostgresRows => "postgres rows",
             Self::Mysql => "mysql",
@@ -114,6 +117,8 @@ impl Backend {
 pub(super) struct Grounds {
     folder: OnceLock<TempDir>,
     postgres: OnceLock<Arc<PostgresServer>>,
+    pooled: OnceLock<Arc<PostgresServer>>,
+    pooler: OnceLock<Pooler>,
     sessions: OnceLock<Arc<PostgresServer>>,
     rows: OnceLock<Arc<PostgresServer>>,
     mysql: OnceLock<Arc<MysqlServer>>,
@@ -187,15 +192,14 @@ impl Grounds {
                 let file = self.folder.get_or_init(make).path().join("locks.db");
                 Ground::without_server(format!("sqlite:{}", file.display()))
             }
-            // The table of the user's own is that of the cases with SQL.
-            Backend::Postgres => postgres(
-                &self.postgres,
-                "postgres",
-                "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
-                 GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
-                 CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
-                 GRANT SELECT, UPDATE ON account TO secret",
-            ),
+            Backend::Postgres => postgres(&self.postgres, "postgres", RIGHTS),
+            Backend::PostgresPooled => {
+                let ground = postgres(&self.pooled, "postgres", RIGHTS);
+                let server = ground.postgres.as_ref().expect("it is there").port();
+                let before = || Pooler::before(server, &["secret:hunter2"], "transaction");
+                let port = self.pooler.get_or_init(before).port();
+                Ground { url: PostgresServer::url_at(port, "secret:hunter2"), ..ground }
+            }
             Backend::PostgresSessions => postgres(
                 &self.sessions,
                 "postgres+advisory",
@@ -263,6 +267,12 @@ impl Grounds {
         }
     }
 }
+
+/// What the actors may do in the tables. The table of the user's own is that of the cases with SQL.
+const RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
+    CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
+    GRANT SELECT, UPDATE ON account TO secret";
 
 /// A place on a PostgreSQL server. The actors have the rights the reference asks for, and no others.
 fn postgres(server: &OnceLock<Arc<PostgresServer>>, scheme: &str, grant: &str) -> Ground {

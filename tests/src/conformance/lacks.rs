@@ -42,6 +42,9 @@ impl Backend {
             (Need::TakingAway, Self::Memory | Self::Sim | Self::Queue) => {
                 Some("nobody else reaches what a process remembers")
             }
+            (Need::Credentials, Self::PostgresPooled) => {
+                Some("the pooler asks nobody who they are")
+            }
             (Need::Credentials, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite) => {
                 Some("the store asks nobody who they are")
             }
@@ -54,6 +57,7 @@ impl Backend {
                 | Self::Queue
                 | Self::Sqlite
                 | Self::Postgres
+                | Self::PostgresPooled
                 | Self::PostgresSessions
                 | Self::PostgresRows
                 | Self::Mysql
@@ -63,7 +67,7 @@ impl Backend {
                 | Self::Zookeeper,
             )
             | (Need::Files, Self::Sqlite)
-            | (Need::OwnTables, Self::Postgres | Self::Mysql)
+            | (Need::OwnTables, Self::Postgres | Self::PostgresPooled | Self::Mysql)
             | (Need::VirtualTime, Self::Sim | Self::Queue)
             | (
                 Need::Kill
@@ -134,7 +138,9 @@ impl Backend {
 /// The test that stops and kills this backend's server, where cases do not.
 fn who_stops(backend: Backend) -> &'static str {
     match backend {
-        Backend::Postgres => "tests/tests/postgres/faults.rs stops and kills its server",
+        Backend::Postgres | Backend::PostgresPooled => {
+            "tests/tests/postgres/faults.rs stops and kills its server"
+        }
         Backend::PostgresSessions | Backend::PostgresRows => {
             "tests/tests/postgres/session_faults.rs stops and kills its server"
         }

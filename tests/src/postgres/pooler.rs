@@ -16,7 +16,7 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Starts one before the server on this port, for users who need no password. `mode` is its `pool_mode`.
+    /// Starts one before the server on this port. It asks nobody for a password; `user:password` has one at the server. `mode` is its `pool_mode`.
     pub fn before(server: u16, users: &[&str], mode: &str) -> Self {
         let folder = folder(None);
         let file = |name: &str, text: &str| {
@@ -24,7 +24,11 @@ impl Pooler {
             std::fs::write(&path, text).expect("the folder can be written to");
             give(&path);
         };
-        let list: Vec<_> = users.iter().map(|user| format!("\"{user}\" \"\"\n")).collect();
+        let line = |user: &&str| {
+            let (name, password) = user.split_once(':').unwrap_or((user, ""));
+            format!("\"{name}\" \"{password}\"\n")
+        };
+        let list: Vec<_> = users.iter().map(line).collect();
         let list = list.concat();
         file("users", &list);
         let port = free_port();
@@ -32,7 +36,8 @@ impl Pooler {
             "ini",
             &format!(
                 "[databases]\n* = host=127.0.0.1 port={server}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-                 unix_socket_dir =\nauth_type = trust\nauth_file = users\npool_mode = {mode}\n"
+                 unix_socket_dir =\nauth_type = trust\nauth_file = users\npool_mode = {mode}\n\
+                 max_client_conn = 1000\ndefault_pool_size = 50\n"
             ),
         );
         let log = std::fs::File::create(folder.path().join("log"));

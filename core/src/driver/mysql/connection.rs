@@ -32,7 +32,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// How long the server waits for a row, in seconds: the least it can. It is asked again for as long as there is time.
 const ROW_WAIT: u32 = 1;
 /// How long a connection may lie idle, in seconds: a month.
-pub(super) const IDLE: u32 = 2_592_000;
+const IDLE: u32 = 2_592_000;
+/// How long the server keeps a row locked for a client that stands still within a transaction, in seconds.
+const STALLED: u32 = 1;
 
 /// The query for the server's version, whether it takes no writes, when it writes its log, and whether it can read its clock
 /// twice within a statement.
@@ -142,6 +144,18 @@ impl crate::driver::sql::dialect::Connection for Connection {
     ) -> Result<Answer, Fault> {
         let answer = caught(carry_out(&mut self.conn, statements)).await;
         answer.map_err(|error| judge_as(&self.server, &error, decides, known))
+    }
+
+    /// The server ends a connection that stands still within a transaction.
+    fn transaction(&self) -> [Vec<Statement>; 3] {
+        let silent = |seconds: u32| format!("SET SESSION wait_timeout = {seconds}");
+        let bare = |texts: &[&str]| texts.iter().map(|&text| Statement::bare(text)).collect();
+        let (stalled, idle) = (silent(STALLED), silent(IDLE));
+        [
+            bare(&[&stalled, "BEGIN"]),
+            bare(&["COMMIT", &idle]),
+            bare(&["ROLLBACK", "SET SESSION time_zone = '+00:00'", &idle]),
+        ]
     }
 
     async fn is_sound(&mut self, idle: Duration, runtime: &RuntimeHandle) -> bool {

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mysql_async::SslOpts;
 
-use super::connection::{self, Connection, IDLE};
+use super::connection::{self, Connection};
 use super::fault::{FOREIGN, Number, OWN_TABLE, other_shape};
 use super::guarantees;
-use super::notices::Waits;
 use super::schema::{self, MOST_BYTES};
 use crate::driver::own_table::OwnTable;
 use crate::driver::record::Record;
@@ -25,22 +24,17 @@ use crate::driver::sql::statement::{Answer, Row, Statement, Value, name};
 use crate::error::{Error, Result};
 use crate::fence::Token;
 use crate::options::{Durability, Options};
-use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 use crate::port::{Guarantee, LockKey};
-use crate::runtime::sync::Mutex;
 
 /// MySQL and MariaDB: each connection does one thing at a time, so there are as many as are needed at once. They wake nobody.
 pub struct Mysql {
     /// Whether the server writes its log at each commit.
     durable: AtomicBool,
-    pub(super) waits: Mutex<Waits>,
 }
 
 /// A moment before the last token, from which on the plain cases leave what is to be refused to the long way: 2255-01-01.
 const LAST_YEAR: u64 = 8_993_808_000_000_000;
-/// How long the server keeps a row locked for a client that stands still within a transaction, in seconds.
-const STALLED: u32 = 1;
 /// The moment that times are counted from.
 const EPOCH: &str = "TIMESTAMP'1970-01-01 00:00:00'";
 /// The time in a row whose lock nobody has ever held. Nothing earlier fits a `TIMESTAMP` of every time zone.
@@ -89,7 +83,7 @@ impl Dialect for Mysql {
 
     fn new(options: &Options) -> Result<Self> {
         check_durability(options)?;
-        Ok(Self { durable: AtomicBool::new(true), waits: Mutex::default() })
+        Ok(Self { durable: AtomicBool::new(true) })
     }
 
     fn tls(options: &Options) -> Result<SslOpts> {
@@ -124,31 +118,13 @@ impl Dialect for Mysql {
         Ok(Connection::open_first(&link.address, &link.runtime, limit).await?.0)
     }
 
-    /// Once sent they are read to the end of the answer.
     async fn ask_of(
         link: &Link<Self>,
         statements: Vec<Statement>,
         decides: bool,
         known: &'static [Number],
     ) -> Result<Answer, Fault> {
-        let Some(link) = link.weak.upgrade() else {
-            return Err(Fault::refused(Error::closed()));
-        };
-        let runtime = link.runtime.clone();
-        let work = async move { link.pooled(&statements, decides, known).await };
-        DetachOnDrop::new(Box::pin(work), &runtime).await
-    }
-
-    /// The server ends a connection that stands still within a transaction.
-    fn transaction() -> [Vec<Statement>; 3] {
-        let silent = |seconds: u32| format!("SET SESSION wait_timeout = {seconds}");
-        let bare = |texts: &[&str]| texts.iter().map(|&text| Statement::bare(text)).collect();
-        let (stalled, idle) = (silent(STALLED), silent(IDLE));
-        [
-            bare(&[&stalled, "BEGIN"]),
-            bare(&["COMMIT", &idle]),
-            bare(&["ROLLBACK", "SET SESSION time_zone = '+00:00'", &idle]),
-        ]
+        link.ask_pooled(statements, decides, known).await
     }
 
     fn unless_there(table: &str, key: &str) -> String {
@@ -245,8 +221,8 @@ impl Dialect for Mysql {
         (link.store_notices(rows, different, notices), Vec::new())
     }
 
-    fn close(&self) {
-        self.waits.lock().clear();
+    async fn look_for_turns(link: &Link<Self>) {
+        link.look_for_notices().await;
     }
 
     async fn own_table(connection: &mut Connection, own: &OwnTable<'_>) -> Result<Layout, Fault> {

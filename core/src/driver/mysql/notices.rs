@@ -1,9 +1,6 @@
-//! These servers wake nobody. Notices at a lock are kept in its row. A client that waits reads them there, at first often, then less often: that takes no connection
-//! of its own, and a server that is full, another user or a proxy changes nothing.
+//! These servers wake nobody. Notices at a lock are kept in its row, where a client that waits reads them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,91 +15,7 @@ use crate::driver::sql::records::{names, of_lock};
 use crate::driver::sql::row::BESIDE;
 use crate::driver::sql::statement::{Row, Statement, Value, column};
 use crate::error::Result;
-use crate::port::backoff::Backoff;
-use crate::port::limits::TICKET_LIFE;
-use crate::port::{Instant, LockKey, Notice, OwnerId};
-
-/// The pause between two looks of the one who is next: an eighth of the time for which its queue has not moved, within these bounds. So a
-/// hand-over takes an eighth longer than the hold, and a lock that is held for long costs few looks.
-const OF_NEXT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
-const PART_OF_WAIT: u32 = 8;
-/// The longest pause of any.
-const LONGEST: Duration = Duration::from_secs(1);
-/// A waiter is seen when its ticket is refreshed. One that was not seen for so long has gone, or has the lock.
-const GONE: Duration = TICKET_LIFE;
-/// Of so many names it is remembered what was read; of more, only where one of ours waits.
-const MOST: usize = 4096;
-
-/// The state that a client has read from the rows it waits at.
-#[derive(Default)]
-pub(super) struct Waits {
-    rows: BTreeMap<LockKey, Waited>,
-    /// Whether a task looks for notices.
-    polls: bool,
-    /// When one of ours began to wait, came nearer to its turn or had it.
-    moved: Instant,
-}
-
-struct Waited {
-    /// The newest version that was read.
-    seen: u64,
-    /// How many wait there before the first of ours; `None` if none of ours waits.
-    ahead: Option<usize>,
-    /// When that was seen.
-    at: Instant,
-}
-
-impl Waits {
-    pub(super) fn clear(&mut self) {
-        self.rows.clear();
-    }
-
-    /// Where any of ours waits, and how many are before the one that is nearest to its turn.
-    fn waits_at(&self, now: Instant) -> (Vec<LockKey>, usize) {
-        let waits = self.rows.iter();
-        let waits = waits.filter(|(_, row)| row.ahead.is_some() && now.since(row.at) < GONE);
-        let nearest = waits.clone().filter_map(|(_, row)| row.ahead).min();
-        (waits.map(|(lock, _)| lock.clone()).collect(), nearest.unwrap_or(usize::MAX))
-    }
-
-    /// So many are before the first of ours that waits there. Answers whether that is new.
-    fn moves(&mut self, lock: &LockKey, ahead: usize) -> bool {
-        let waits = self.rows.get_mut(lock).and_then(|row| row.ahead.as_mut());
-        waits.is_some_and(|known| std::mem::replace(known, ahead) != ahead)
-    }
-
-    /// So many wait before the first of ours at a row that was read in this version, or none of ours waits. Answers whether ours has begun to
-    /// wait.
-    fn expect(&mut self, lock: &LockKey, version: u64, ahead: Option<usize>, at: Instant) -> bool {
-        let new = Waited { seen: version, ahead, at };
-        if let Some(row) = self.rows.get_mut(lock) {
-            let former = std::mem::replace(row, new).ahead;
-            return ahead.is_some() && former.is_none();
-        }
-        if ahead.is_none() {
-            return false;
-        }
-        if self.rows.len() >= MOST {
-            self.rows.retain(|_, row| row.ahead.is_some());
-        }
-        self.rows.insert(lock.clone(), new);
-        true
-    }
-
-    /// The notices in the row for this client that it has not read yet.
-    fn read(
-        &mut self,
-        lock: &LockKey,
-        version: u64,
-        stored: &[StoredNotice],
-        channel: &str,
-    ) -> Vec<Notice> {
-        let Some(row) = self.rows.get_mut(lock) else { return Vec::new() };
-        let new = stored.iter().flat_map(|notice| notice.after(row.seen, channel)).collect();
-        row.seen = version.max(row.seen);
-        new
-    }
-}
+use crate::port::{LockKey, Notice, OwnerId};
 
 /// A notice in a row, for a client that reads it there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,11 +92,6 @@ fn beside(row: Option<&Row>) -> (u64, Vec<StoredNotice>) {
     (column(row, BESIDE, "version").unwrap_or_default(), stored.unwrap_or_default())
 }
 
-/// How many wait in this record before the first of this client's; `None` if none of them waits.
-fn ahead_of_ours(record: &Record, channel: &str) -> Option<usize> {
-    record.tickets.iter().position(|ticket| *ticket.channel == *channel)
-}
-
 impl Link<Mysql> {
     /// Reads the notices in rows of these locks.
     pub(super) fn receive(&self, locks: &[LockKey], rows: &[Row]) {
@@ -210,42 +118,27 @@ impl Link<Mysql> {
             let new = |(to, notice): &(_, _)| StoredNotice::new(read + 1, Arc::clone(to), notice);
             let stored = to_store(&before, here.into_iter().map(new), record, &self.channel);
             // Before it is written: a notice right after that must not be missed.
-            self.expect(lock, read, ahead_of_ours(record, &self.channel));
+            self.expect(lock, read, record);
             Some(stored.into())
         });
         written.collect()
     }
 
-    /// A row that was read in this version is about to be written, and so many wait there before the first of ours, or none of ours waits.
-    fn expect(&self, lock: &LockKey, version: u64, ahead: Option<usize>) {
-        let mut waits = self.dialect.waits.lock();
-        let now = self.runtime.now();
-        if waits.expect(lock, version, ahead, now) {
-            waits.moved = now;
-        }
-        if ahead.is_none() || waits.polls || self.is_closed() {
-            return;
-        }
-        waits.polls = true;
-        drop(waits);
-        self.runtime.spawn(Box::pin(poll(self.weak.clone())));
-    }
-
     /// Passes on the notices in a row that this client has not read yet.
     fn receive_at(&self, lock: &LockKey, version: u64, stored: &[StoredNotice]) {
-        let mut waits = self.dialect.waits.lock();
-        let notices = waits.read(lock, version, stored, &self.channel);
+        let Some(seen) = self.waits.lock().read(lock, version) else { return };
+        let new = stored.iter().flat_map(|notice| notice.after(seen, &self.channel));
+        let notices: Vec<_> = new.collect();
         if !notices.is_empty() {
-            waits.moved = self.runtime.now();
+            self.has_turn();
         }
-        drop(waits);
         self.tell_self(notices);
     }
 
     /// Reads the notices where one of ours waits, and where the first ticket of this channel lies, as a path in JSON. A row that cannot be
     /// read now is read at the next look.
-    async fn look(&self) {
-        let (locks, _) = self.dialect.waits.lock().waits_at(self.runtime.now());
+    pub(super) async fn look_for_notices(&self) {
+        let locks = self.waits_at();
         if locks.is_empty() {
             return;
         }
@@ -262,50 +155,17 @@ impl Link<Mysql> {
             let lock = lock_of_row(name);
             let path = column::<Option<&str>>(row, 3, "place").unwrap_or_default();
             if let Some(ahead) = path.and_then(place) {
-                let mut waits = self.dialect.waits.lock();
-                // A queue that moves may move on soon.
-                if waits.moves(&lock, ahead) {
-                    waits.moved = self.runtime.now();
-                }
+                self.are_ahead(&lock, ahead);
             }
             let stored = column(row, 2, "notices").and_then(read_stored).unwrap_or_default();
             self.receive_at(&lock, version, &stored);
         }
-    }
-
-    /// How long until the next look; `None` if none of ours waits, and nobody polls from then on.
-    fn next_pause(&self) -> Option<Duration> {
-        let mut waits = self.dialect.waits.lock();
-        let now = self.runtime.now();
-        let (locks, ahead) = waits.waits_at(now);
-        if locks.is_empty() || self.is_closed() {
-            waits.polls = false;
-            return None;
-        }
-        // With each one before it, its turn is further away.
-        let turns = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
-        let of_next = (now.since(waits.moved) / PART_OF_WAIT).clamp(OF_NEXT.0, OF_NEXT.1);
-        let pause = of_next.saturating_mul(turns);
-        Some(Backoff::spread(pause.min(LONGEST), &self.runtime))
     }
 }
 
 /// The number in a path such as `"$.waiters[3].channel"`.
 fn place(path: &str) -> Option<usize> {
     path.split_once('[')?.1.split_once(']')?.0.parse().ok()
-}
-
-/// Looks for as long as one of ours waits.
-async fn poll(weak: Weak<Link<Mysql>>) {
-    while let Some(link) = weak.upgrade() {
-        let Some(pause) = link.next_pause() else { return };
-        let runtime = link.runtime.clone();
-        // A client that nobody uses any more ends while this sleeps.
-        drop(link);
-        runtime.sleep_until(runtime.now() + pause).await;
-        let Some(link) = weak.upgrade() else { return };
-        link.look().await;
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! One connection to a server that takes writes, set up; and the check that no pooler stands before it that hands each transaction to another
-//! session.
+//! One connection to a server that takes writes, set up; and the check for a pooler before it that hands each transaction to another session.
+//! What a connection needs of its session is then set within each transaction, statements are not prepared, and nothing is listened to.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
@@ -46,6 +46,17 @@ pub(super) const MOST_BYTES: usize = 63;
 pub(super) const SERVER: &str = "SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
     current_setting('server_version_num')";
 
+/// Rows do not depend on what was seen before: each statement sees the newest, whatever the database's own default.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+const COMMIT: &str = "COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
+
+/// How long a plain case may wait for a row, in ms: it has its connection to itself no longer than this.
+pub(super) const PLAIN_WAIT: u32 = 50;
+
+/// How often two connections behind a pooler are compared.
+const ROUNDS: u32 = 8;
+
 /// The callback for the messages of a connection and for its end.
 pub(super) type OnMessage = Arc<dyn Fn(ServerMessage) + Send + Sync>;
 
@@ -63,8 +74,19 @@ pub struct Connection {
     /// The servers, as they are shown.
     server: String,
     prepared: Mutex<BTreeMap<Arc<str>, tokio_postgres::Statement>>,
+    /// Behind a pooler that gives its session to others between transactions.
+    shared: Option<Shared>,
     /// Its end is what counts.
     open: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+/// What a connection does by itself whose session is not its own.
+pub(super) struct Shared {
+    /// Begins a transaction with the settings of a session.
+    pub(super) begin: Arc<str>,
+    /// The types that kept statements take, where the values do not say it.
+    pub(super) types: [(Arc<str>, Vec<Type>); 2],
+    is_in_transaction: bool,
 }
 
 /// The byte stream of a connection.
@@ -122,7 +144,13 @@ impl Connection {
         }
         used.store(true, Ordering::Release);
         let (server, open) = (address.to_string(), Mutex::new(Some(open)));
-        Ok(Self { client, server, prepared: Mutex::default(), open })
+        Ok(Self { client, server, prepared: Mutex::default(), shared: None, open })
+    }
+
+    /// The same where the session is shared: it sets nothing there.
+    pub(super) fn sharing(self, begin: &Arc<str>, types: [(Arc<str>, Vec<Type>); 2]) -> Self {
+        let shared = Shared { begin: begin.clone(), types, is_in_transaction: false };
+        Self { shared: Some(shared), ..self }
     }
 
     /// Ends it, whoever has it yet.
@@ -144,6 +172,21 @@ impl Connection {
         prepared.get(text).map(|statement| statement.params().to_vec()).unwrap_or_default()
     }
 
+    /// These statements, in a transaction of their own unless they are part of one or the session is this connection's.
+    fn alone(&mut self, statements: &[Statement]) -> Option<Vec<Statement>> {
+        let shared = self.shared.as_mut()?;
+        let is = |statement: Option<&Statement>, texts: &[&str]| {
+            statement.is_some_and(|statement| texts.contains(&&*statement.text))
+        };
+        let begins = is(statements.first(), &[&shared.begin]);
+        let is_part = begins || shared.is_in_transaction;
+        shared.is_in_transaction = is_part && !is(statements.last(), &[COMMIT, ROLLBACK]);
+        let hasty = format!("SET LOCAL lock_timeout = {PLAIN_WAIT}");
+        let before = [Statement::bare(shared.begin.clone()), Statement::bare(hasty)];
+        let each = before.into_iter().chain(statements.iter().cloned());
+        (!is_part).then(|| each.chain([Statement::bare(COMMIT)]).collect())
+    }
+
     /// Sends statements in one flight: what is polled first is sent first. The server undoes what follows an error in a transaction.
     pub(super) async fn send(
         &self,
@@ -152,7 +195,9 @@ impl Connection {
         known: &[State],
     ) -> Result<Answer, Fault> {
         let is_new = |statement: &&Statement| {
-            statement.kind == Kind::Kept && !self.prepared.lock().contains_key(&statement.text)
+            statement.kind == Kind::Kept
+                && self.shared.is_none()
+                && !self.prepared.lock().contains_key(&statement.text)
         };
         let new: Vec<_> = statements.iter().filter(is_new).map(|it| it.text.clone()).collect();
         if !new.is_empty() {
@@ -161,33 +206,39 @@ impl Connection {
         let asked = join_all(statements.iter().map(|statement| self.send_one(statement))).await;
         let mut answer = Answer::default();
         for answered in asked {
-            let (rows, changed) =
-                answered.map_err(|error| judge_as(&self.server, &error, decides, known))?;
-            answer.sets.push(rows);
-            answer.changed = changed;
+            let answered = answered.map_err(|error| judge_as(&self.server, &error, decides, known));
+            if let Some((rows, changed)) = answered? {
+                answer.sets.push(rows);
+                answer.changed = changed;
+            }
         }
         Ok(answer)
     }
 
+    /// The rows of the answer, and how many were changed; `None` for statements that have neither.
     async fn send_one(
         &self,
         Statement { text, values, kind }: &Statement,
-    ) -> Result<(Vec<Row>, u64), tokio_postgres::Error> {
+    ) -> Result<Option<(Vec<Row>, u64)>, tokio_postgres::Error> {
         if *kind == Kind::Bare {
-            return self.client.batch_execute(text).await.map(|()| Default::default());
+            return self.client.batch_execute(text).await.map(|()| None);
         }
         let prepared = self.prepared.lock().get(text).cloned();
         let stream = if let Some(prepared) = prepared {
             self.client.query_raw(&prepared, values).await?
         } else {
-            let typed = values.iter().map(|value| (value, type_of(value)));
+            let kept = self.shared.iter().flat_map(|shared| &shared.types);
+            let kept = kept.filter(|(kept, _)| kept == text).flat_map(|(_, types)| types).cloned();
+            let types = kept.map(Some).chain(std::iter::repeat(None));
+            let typed = values.iter().zip(types);
+            let typed = typed.map(|(value, kept)| (value, kept.unwrap_or_else(|| type_of(value))));
             self.client.query_typed_raw(text, typed).await?
         };
         let (mut stream, mut rows) = (pin!(stream), Vec::new());
         while let Some(row) = stream.try_next().await? {
             rows.push(Row((0..row.len()).map(|at| read(&row, at)).collect()));
         }
-        Ok((rows, stream.rows_affected().unwrap_or_default()))
+        Ok(Some((rows, stream.rows_affected().unwrap_or_default())))
     }
 }
 
@@ -200,7 +251,14 @@ impl dialect::Connection for Connection {
         decides: bool,
         known: &'static [State],
     ) -> Result<Answer, Fault> {
-        self.send(statements, decides, known).await
+        let alone = self.alone(statements);
+        self.send(alone.as_deref().unwrap_or(statements), decides, known).await
+    }
+
+    fn transaction(&self) -> [Vec<Statement>; 3] {
+        let begin =
+            self.shared.as_ref().map_or_else(|| BEGIN.into(), |shared| shared.begin.clone());
+        [begin, COMMIT.into(), ROLLBACK.into()].map(|text| vec![Statement::bare(text)])
     }
 
     async fn is_sound(&mut self, idle: Duration, runtime: &RuntimeHandle) -> bool {
@@ -209,14 +267,15 @@ impl dialect::Connection for Connection {
     }
 }
 
-/// Statements for a connection, after which it answers whether the server takes no writes, and its version.
-pub(super) fn setup(options: &Options) -> Result<String> {
-    let schema = if options.schema.is_empty() {
-        String::new()
-    } else {
+/// The settings of a session, or of one transaction.
+pub(super) fn settings(options: &Options, is_local: bool) -> Result<String> {
+    let mut set = Vec::new();
+    if !options.schema.is_empty() {
         check("schema", &options.schema, MOST_BYTES)?;
-        format!("SET search_path = {};", quoted('"', &options.schema))
-    };
+        // A text with an E before it reads the same whatever `standard_conforming_strings` is.
+        let path = quoted('"', &options.schema).replace('\\', "\\\\").replace('\'', "''");
+        set.push(("search_path", format!("E'{path}'")));
+    }
     let kept = "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END";
     let commit = match options.durability {
         Durability::Durable => kept,
@@ -224,11 +283,16 @@ pub(super) fn setup(options: &Options) -> Result<String> {
     };
     // Few rows that change all the time mislead a planner; and each statement here has one good plan. Where it has to scan after all, that
     // counts as so dear that the server would compile it, which takes a hundred milliseconds.
-    Ok(format!(
-        "{schema} SET TIME ZONE 'UTC'; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off;
-         SELECT set_config('synchronous_commit', {commit}, false);
-         {SERVER}"
-    ))
+    let fixed = [
+        ("TimeZone", "'UTC'"),
+        ("enable_seqscan", "'off'"),
+        ("plan_cache_mode", "'force_generic_plan'"),
+        ("jit", "'off'"),
+        ("synchronous_commit", commit),
+    ];
+    set.extend(fixed.map(|(name, value)| (name, value.to_owned())));
+    let one = |(name, value): (&str, String)| format!("set_config('{name}', {value}, {is_local})");
+    Ok(format!("SELECT {};", set.into_iter().map(one).collect::<Vec<_>>().join(", ")))
 }
 
 /// Connects to a server; nothing is said there yet.
@@ -372,42 +436,81 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-/// Whether a client has already checked that there is no such pooler.
+/// Whether the server keeps a session for each connection, once that is known: a pooler may give each transaction another one.
 #[derive(Default)]
-pub(super) struct Pooling(AtomicBool);
+pub(super) struct Pooling(OnceLock<bool>);
 
 impl Pooling {
-    /// Refuses such a pooler. It is looked for once, by connections that set nothing: a setting would stay in a session that others use.
+    /// Whether a pooler was found that keeps no sessions.
+    pub(super) fn is_shared(&self) -> bool {
+        self.0.get() == Some(&false)
+    }
+
+    /// Refuses such a pooler.
     pub(super) async fn refuse(
         &self,
         address: &Address<Tls>,
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<()> {
-        if self.0.load(Ordering::Acquire) {
-            return Ok(());
+        if self.keeps_sessions(address, runtime, limit).await? { Ok(()) } else { Err(pooled()) }
+    }
+
+    /// Looks for one, once, by connections that set nothing: a setting would stay in a session that others use.
+    pub(super) async fn keeps_sessions(
+        &self,
+        address: &Address<Tls>,
+        runtime: &RuntimeHandle,
+        limit: Duration,
+    ) -> Result<bool> {
+        if let Some(keeps) = self.0.get() {
+            return Ok(*keeps);
         }
+        let open = || Connection::open_first(address, SERVER, None, runtime, limit);
         // Both or none: clients that hold one each would wait for each other.
         let both = || async {
-            let open = || Connection::open_first(address, SERVER, None, runtime, limit);
-            Ok((open().await?.0, open().await?.0))
+            let one = open().await?.0;
+            let two = if is_direct(&one.client).await { None } else { Some(open().await?.0) };
+            Ok((one, two))
         };
-        let (one, two) = when_there_is_room(runtime, limit, both).await?;
-        let asked = async {
-            let before = backend(&one.client, "").await?;
-            let other = backend(&two.client, "BEGIN; ").await?;
-            // While the other one has a transaction open, which keeps a session for it.
-            let after = backend(&one.client, "").await?;
-            two.client.batch_execute("COMMIT").await?;
-            Ok(before == after && other != before)
+        let keeps = match when_there_is_room(runtime, limit, both).await? {
+            (_, None) => Ok(true),
+            (one, Some(two)) => keep_apart(&one.client, &two.client).await,
         };
-        let keeps: std::result::Result<bool, tokio_postgres::Error> = asked.await;
-        if !keeps.map_err(|error| judge(address, &error, false).failure.error)? {
-            return Err(pooled());
-        }
-        self.0.store(true, Ordering::Release);
-        Ok(())
+        let keeps = keeps.map_err(|error| judge(address, &error, false).failure.error)?;
+        Ok(*self.0.get_or_init(|| keeps))
     }
+}
+
+/// Whether the server itself answers: it names the process for a session when that begins, so that it can be told to cancel. A pooler names one of
+/// its own.
+async fn is_direct(client: &Client) -> bool {
+    let (mut to_us, mut from_client) = tokio::io::duplex(64);
+    let mut request = [0; 16];
+    let cancelled = client.cancel_token().cancel_query_raw(&mut from_client, NoTls).await;
+    let named = cancelled.is_ok() && to_us.read_exact(&mut request).await.is_ok();
+    // Behind the request's length and its number.
+    let [_, _, _, _, _, _, _, _, process @ .., _, _, _, _] = request;
+    let process = i32::from_be_bytes(process).to_string();
+    named && backend(client, "").await.is_ok_and(|answers| answers == Some(process))
+}
+
+/// Whether two connections have a session each. Where others use the pooler too, one of them may get the session it had before.
+async fn keep_apart(
+    one: &Client,
+    two: &Client,
+) -> std::result::Result<bool, tokio_postgres::Error> {
+    for _ in 0..ROUNDS {
+        let before = backend(one, "").await?;
+        let other = backend(two, "BEGIN; ").await?;
+        // While the other one has a transaction open, which keeps a session for it: of a pooler with only one, this would get none.
+        let keep = other != before && backend(one, "").await? == before;
+        two.batch_execute(COMMIT).await?;
+        if !keep {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The number of the process that answers, behind these statements.

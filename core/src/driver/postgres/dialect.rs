@@ -1,6 +1,9 @@
 //! The SQL of PostgreSQL. Numbers of the rules come from `port::limits`, as they do in every store.
 
-use super::connection::{Connection, MOST_BYTES, Pooling, setup};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::{BEGIN, Connection, MOST_BYTES, Pooling, SERVER, settings};
 use super::fault::{FOREIGN, OWN_TABLE, State};
 use super::guarantees;
 use super::notices::Single;
@@ -13,23 +16,29 @@ use crate::driver::sql::dialect::Dialect;
 use crate::driver::sql::dialect::Layout;
 use crate::driver::sql::dialect::Renewing;
 use crate::driver::sql::dialect::Tables;
+use crate::driver::sql::dialect::each;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::foreign;
 use crate::driver::sql::link::Link;
-use crate::driver::sql::model::Outbox;
+use crate::driver::sql::model::{Loaded, Outbox};
+use crate::driver::sql::records::{load, names};
 use crate::driver::sql::statement::{Answer, Row, Statement, Value};
+use crate::driver::sql::waits::ahead_of_ours;
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::fence::Token;
 use crate::options::{Durability, Options};
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
-use crate::port::{Guarantee, LockKey};
+use crate::port::{Guarantee, LockKey, Notice};
 use crate::runtime::sync::Mutex;
 
-/// PostgreSQL: one connection for what is one statement, on which notices arrive too, and a few for transactions.
+/// PostgreSQL: one connection for what is one statement, on which notices arrive too, and a few for transactions. Behind a pooler that keeps no
+/// sessions a connection does one thing at a time, and a waiter looks for its turn.
 pub struct Postgres {
-    /// The first statements of each connection.
+    /// The first statements of each connection, the last of which answers whether the server takes no writes, and its version.
     pub(super) setup: String,
+    /// Begins a transaction in a session that others use too.
+    begin: Arc<str>,
     durability: Durability,
     pub(super) pooling: Pooling,
     pub(super) single: Mutex<Single>,
@@ -42,9 +51,6 @@ const STALLED: u32 = 1000;
 
 /// A moment before the last token, from which on the plain cases leave what is to be refused to the long way.
 const LAST_YEAR: &str = "clock_timestamp() < timestamptz '2255-01-01Z'";
-
-/// Rows do not depend on what was seen before: each statement sees the newest, whatever the database's own default.
-pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 pub(super) const RULES: Rules = Rules {
     schemes: &["postgres", "postgresql", "postgres+advisory", "postgres+row"],
@@ -79,10 +85,14 @@ impl Dialect for Postgres {
     const OF_FOREIGN: &'static [State] = FOREIGN;
 
     fn new(options: &Options) -> Result<Self> {
-        let setup = setup(options)?;
+        let setup = format!("{} {SERVER}", settings(options, false)?);
+        let (wait, local) = (row_wait(options.timeout), settings(options, true)?);
+        let begin = format!(
+            "{BEGIN}; {local} SET LOCAL lock_timeout = {wait}; SET LOCAL idle_in_transaction_session_timeout = {STALLED}"
+        );
         let (durability, pooling) = (options.durability, Pooling::default());
         let (single, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ok(Self { setup, durability, pooling, single, connecting })
+        Ok(Self { setup, begin: begin.into(), durability, pooling, single, connecting })
     }
 
     fn tls(options: &Options) -> Result<Tls> {
@@ -98,7 +108,9 @@ impl Dialect for Postgres {
 
     async fn begin(link: &Link<Self>) -> Result<()> {
         let Self { pooling, .. } = &link.dialect;
-        pooling.refuse(&link.address, &link.runtime, link.connect_timeout).await?;
+        if !pooling.keeps_sessions(&link.address, &link.runtime, link.connect_timeout).await? {
+            return link.begin_shared().await;
+        }
         link.single().await?;
         // What a transaction needs is there too, or connecting says what is wrong.
         link.put_back(link.take().await?);
@@ -106,6 +118,9 @@ impl Dialect for Postgres {
     }
 
     async fn connect(link: &Link<Self>) -> Result<Connection> {
+        if link.dialect.pooling.is_shared() {
+            return link.connect_shared().await;
+        }
         let (setup, limit) = (link.patient_setup(), link.connect_timeout);
         let opened = Connection::open_first(&link.address, &setup, None, &link.runtime, limit);
         let connection = opened.await?.0;
@@ -133,11 +148,10 @@ impl Dialect for Postgres {
         decides: bool,
         known: &'static [State],
     ) -> Result<Answer, Fault> {
+        if link.dialect.pooling.is_shared() {
+            return link.ask_pooled(statements, decides, known).await;
+        }
         link.ask_single(&statements, decides, known).await
-    }
-
-    fn transaction() -> [Vec<Statement>; 3] {
-        [BEGIN, "COMMIT", "ROLLBACK"].map(|text| vec![Statement::bare(text)])
     }
 
     fn unless_there(_: &str, _: &str) -> String {
@@ -201,16 +215,19 @@ impl Dialect for Postgres {
     }
 
     async fn listen(link: &Link<Self>) -> Result<()> {
-        link.begin_listening().await
+        if link.dialect.pooling.is_shared() { Ok(()) } else { link.begin_listening().await }
     }
 
-    /// The server sends notices when the transaction is committed.
+    /// The server sends notices when the transaction is committed, also to clients that a pooler keeps from none.
     fn notify(
-        _: &Link<Self>,
+        link: &Link<Self>,
         _: &[Row],
         different: &[(&LockKey, &Record)],
         notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>) {
+        if link.dialect.pooling.is_shared() {
+            different.iter().for_each(|(lock, record)| link.expect(lock, 0, record));
+        }
         let beside = different.iter().map(|_| None).collect();
         if notices.is_empty() {
             return (beside, Vec::new());
@@ -219,6 +236,10 @@ impl Dialect for Postgres {
         let texts = notices.iter().map(|(_, notice)| datagram::text(notice)).collect();
         let tell = Statement::kept(&TELL.into(), [Value::Names(channels), Value::Names(texts)]);
         (beside, vec![tell])
+    }
+
+    async fn look_for_turns(link: &Link<Self>) {
+        link.look_for_turns().await;
     }
 
     fn close(&self) {
@@ -255,6 +276,11 @@ impl Dialect for Postgres {
     }
 }
 
+/// How long a transaction waits for a row, in ms.
+fn row_wait(timeout: Duration) -> i32 {
+    i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX)
+}
+
 /// $1 names, $2 owner ids, $3 leases.
 pub(super) fn renew(Tables { table, .. }: &Tables) -> String {
     let lease = |micros: &str| format!("{micros} * interval '1 microsecond'");
@@ -278,10 +304,51 @@ const TELL: &str = "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2
 impl Link<Postgres> {
     /// A connection that waits for locks as long as for anything else.
     pub(super) fn patient_setup(&self) -> String {
-        let wait = i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX);
+        let wait = row_wait(self.timeout);
         format!(
             "SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {STALLED}; {}",
             self.dialect.setup
         )
+    }
+
+    /// Makes sure that the tables serve, where the session is not this client's.
+    async fn begin_shared(&self) -> Result<()> {
+        self.use_pool_alone();
+        let mut connection = self.take().await?;
+        let found = schema::find(&mut connection, &self.tables, self.create);
+        let found = self.within_connect(async { Ok(found.await) }).await?;
+        found.map_err(|fault| fault.failure.error)?;
+        self.put_back(connection);
+        Ok(())
+    }
+
+    async fn connect_shared(&self) -> Result<Connection> {
+        let (address, limit) = (&self.address, self.connect_timeout);
+        let opened = Connection::open_first(address, SERVER, None, &self.runtime, limit).await?;
+        let types = [(&self.texts.store, schema::WRITTEN), (&self.texts.cell_store, schema::CELL)];
+        let types = types.map(|(text, columns)| {
+            (text.clone(), columns.iter().map(|(_, kind)| kind.clone()).collect())
+        });
+        Ok(opened.0.sharing(&self.dialect.begin, types))
+    }
+
+    /// Tells those of this client that wait whose turn it is: one whose ticket has become a hold, and the head of a queue where the lock is open.
+    async fn look_for_turns(&self) {
+        let locks = self.waits_at();
+        if locks.is_empty() {
+            return;
+        }
+        let asked = self.ask(each(&self.texts.look, &[names(&locks)]), false).await;
+        let Ok(answer) = asked else { return };
+        for Loaded { lock, record } in load(&answer.all(), &locks) {
+            let Ok(record) = record else { continue };
+            if let Some(ahead) = ahead_of_ours(&record, &self.channel) {
+                self.are_ahead(&lock, ahead);
+            }
+            let head = record.tickets.front().filter(|_| record.open_since.is_some());
+            let turns = record.holders.iter().map(|holder| holder.owner);
+            let turns = turns.chain(head.map(|ticket| ticket.owner));
+            self.tell_self(turns.map(|owner| Notice::Open { owner }));
+        }
     }
 }

@@ -14,7 +14,7 @@ const RELAXED_RESTART: Guarantee = Guarantee::new(
 );
 const POOLER: Guarantee = Guarantee::new(
     "a pooler stands before the server",
-    "it has to keep sessions: one that hands each transaction to another session is found and refused when the client connects",
+    "it keeps all promises; where it hands each transaction to another session, a waiter looks for its turn: 5 to 50 ms apart when it is next, a second at most",
 );
 
 /// The rows of a table on a server that restarts like this.

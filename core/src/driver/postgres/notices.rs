@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::connection::{Connection, FRESH, OnMessage, PATIENCE, ServerMessage};
+use super::connection::{Connection, FRESH, OnMessage, PATIENCE, PLAIN_WAIT, ServerMessage};
 use super::dialect::Postgres;
 use super::fault::{State, state};
 use super::{dialect, schema};
@@ -21,8 +21,6 @@ use crate::port::{BoxFuture, Instant, Notice};
 
 /// A connection that did not answer for so long is left, also when its caller stays for less than the time limit.
 const SILENT: Duration = Duration::from_secs(1);
-/// How long a plain case may wait for a row, in ms. It has its connection to itself no longer than this.
-const PLAIN_WAIT: u32 = 50;
 
 /// The connection for single statements, if there is one.
 #[derive(Default)]
@@ -127,7 +125,7 @@ impl Link<Postgres> {
             }
             opened
         };
-        let (connection, _) = when_there_is_room(runtime, limit, open).await?;
+        let (mut connection, _) = when_there_is_room(runtime, limit, open).await?;
         let texts = &self.texts;
         let kept = [&texts.make, &texts.take, &texts.free, &texts.names, &texts.sweep_look];
         let kept = kept.into_iter().chain(&texts.look).chain(&texts.cell_look);
@@ -135,7 +133,7 @@ impl Link<Postgres> {
         let kept: Vec<_> = kept.cloned().chain([renew]).collect();
         let prepared = match connection.prepare(&kept, &[]).await {
             Err(fault) if self.create && state(&fault.failure.error) == "42P01" => {
-                let created = schema::create(&connection, &self.tables).await;
+                let created = schema::create(&mut connection, &self.tables).await;
                 created.map_err(|fault| fault.failure.error)?;
                 connection.prepare(&kept, &[]).await
             }

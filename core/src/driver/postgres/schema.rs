@@ -4,10 +4,10 @@
 use tokio_postgres::types::Type;
 
 use super::connection::{Connection, MOST_BYTES};
-use super::fault::{OWN_TABLE, State, other_shape, state};
+use super::fault::{OWN_TABLE, State, no_tables, other_shape, state};
 use crate::driver::identifier::{self, Table, quoted};
 use crate::driver::own_table::{KeyedTable, OwnTable};
-use crate::driver::sql::dialect::Tables;
+use crate::driver::sql::dialect::{Connection as _, Tables};
 use crate::driver::sql::dialect::{Kind, Layout};
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::statement::{Row, Statement, Value, column};
@@ -154,19 +154,20 @@ DO $fencelock$ BEGIN PERFORM {word}_leap(); PERFORM {word}_advance(); END $fence
 
 /// Makes the tables and functions. Clients do it one after the other; somebody who runs the printed migration may be at it too, and
 /// whoever comes second finds that they are there.
-pub(super) async fn create(connection: &Connection, tables: &Tables) -> Result<(), Fault> {
+pub(super) async fn create(connection: &mut Connection, tables: &Tables) -> Result<(), Fault> {
     let schema = format!("SELECT pg_advisory_xact_lock({MAKING}); {}", schema_of(tables));
-    let schema = [Statement::bare(schema)];
-    match connection.send(&schema, false, &[]).await {
+    let [begin, commit, _] = connection.transaction();
+    let asked = [begin, vec![Statement::bare(schema)], commit].concat();
+    match connection.ask(&asked, false).await {
         Err(fault) if matches!(state(&fault.failure.error), "23505" | "42P07") => {
-            connection.send(&schema, false, &[]).await.map(drop)
+            connection.ask(&asked, false).await.map(drop)
         }
         done => done.map(drop),
     }
 }
 
 /// The columns that a row must have, with their types, in the order of the statement that writes it.
-const WRITTEN: &[(&str, Type)] = &[
+pub(super) const WRITTEN: &[(&str, Type)] = &[
     ("name", Type::TEXT),
     ("kind", Type::TEXT),
     ("holder", Type::TEXT),
@@ -182,13 +183,55 @@ const WRITTEN: &[(&str, Type)] = &[
 ];
 
 /// The same of a cell's.
-const CELL: &[(&str, Type)] = &[
+pub(super) const CELL: &[(&str, Type)] = &[
     ("name", Type::TEXT),
     ("value", Type::TEXT),
     ("since", Type::INT8),
     ("trail", Type::TEXT),
     ("forget_after", Type::INT8),
 ];
+
+/// The types of the columns $2 of the table $1.
+const TYPES: &str = "SELECT a.atttypid::bigint FROM unnest($2::text[]) WITH ORDINALITY AS n(name, at)
+    LEFT JOIN pg_attribute AS a ON a.attrelid = to_regclass($1) AND a.attname = n.name AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY n.at";
+
+/// Makes sure that the tables are there, as the statements need them, where those are not prepared; makes them if that is wanted.
+pub(super) async fn find(
+    connection: &mut Connection,
+    tables: &Tables,
+    create: bool,
+) -> Result<(), Fault> {
+    if create && has(connection, &tables.table, WRITTEN).await?.is_none() {
+        self::create(connection, tables).await?;
+    }
+    let own = [(&tables.table, &tables.word, WRITTEN), (&tables.cells, &tables.cells, CELL)];
+    for (table, shown, columns) in own {
+        let found = has(connection, table, columns).await?;
+        let found = found.ok_or_else(|| Fault::refused(no_tables()))?;
+        let differs = |(found, (_, wanted)): &(&Option<i64>, &(&str, Type))| {
+            **found != Some(i64::from(wanted.oid()))
+        };
+        if let Some((_, (column, wanted))) = found.iter().zip(columns).find(differs) {
+            return Err(Fault::refused(other_shape(&format!("{shown}.{column}"), wanted.name())));
+        }
+    }
+    Ok(())
+}
+
+/// The types of these columns, each if it is there; `None` if none is.
+async fn has(
+    connection: &mut Connection,
+    table: &str,
+    columns: &[(&str, Type)],
+) -> Result<Option<Vec<Option<i64>>>, Fault> {
+    let names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let asked = [Statement::once(TYPES, [table.into(), Value::Names(names)])];
+    let rows = connection.ask(&asked, false).await?.rows();
+    let found = rows.iter().map(|row| column::<Option<i64>>(row, 0, "type"));
+    let found = found.collect::<Result<Vec<_>>>().map_err(Fault::refused)?;
+    Ok(found.iter().any(Option::is_some).then_some(found))
+}
 
 /// Makes sure that the columns are of the types that the statements write.
 pub(super) fn check(tables: &Tables, store: &[Type], cell_store: &[Type]) -> Result<()> {

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio_postgres::NoTls;
 
-use super::connection::{Connection, OnMessage, ServerMessage, connect};
-use super::dialect::{BEGIN, Postgres};
+use super::connection::{BEGIN, Connection, OnMessage, ServerMessage, connect};
+use super::dialect::Postgres;
 use super::fault::{OWN_ROWS, State, no_tables, pooled, state};
 use super::guarantees;
 use super::schema::{self, of_type, types};

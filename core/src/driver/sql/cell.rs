@@ -59,7 +59,7 @@ impl<D: Dialect> Work<D> for Exchange {
         progress: &Progress,
     ) -> Result<Swap, Fault> {
         let Self(change) = self;
-        let [mut asked, commit, roll_back] = D::transaction();
+        let [mut asked, commit, roll_back] = connection.transaction();
         for text in [&link.texts.cell_insert, &link.texts.cell_lock] {
             asked.push(Statement::kept(text, [name(row_name(&change.key))]));
         }

@@ -39,6 +39,9 @@ pub trait Connection: Sized + Send + Sync + 'static {
         self.ask_of(statements, decides, &[])
     }
 
+    /// Begins a transaction, commits it, and rolls it back.
+    fn transaction(&self) -> [Vec<Statement>; 3];
+
     /// Whether it is still there, after it lay idle for so long.
     fn is_sound(
         &mut self,
@@ -106,9 +109,6 @@ pub trait Dialect: Sized + Send + Sync + 'static {
         known: &'static [Self::Known],
     ) -> impl Future<Output = Result<Answer, Fault>> + Send;
 
-    /// Begins a transaction, commits it, and rolls it back.
-    fn transaction() -> [Vec<Statement>; 3];
-
     /// Behind an INSERT: a row that is there stays as it is.
     fn unless_there(table: &str, key: &str) -> String;
 
@@ -150,8 +150,11 @@ pub trait Dialect: Sized + Send + Sync + 'static {
         notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>);
 
+    /// Reads the rows of locks where one of ours [waits](super::waits), and tells this client whose turn it is.
+    fn look_for_turns(link: &Link<Self>) -> impl Future<Output = ()> + Send;
+
     /// Lets go of what it has beside the pool.
-    fn close(&self);
+    fn close(&self) {}
 
     /// Looks at a user's own table.
     fn own_table(

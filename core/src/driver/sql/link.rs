@@ -16,9 +16,11 @@ use super::pool::when_there_is_room;
 use super::pool::{Idle, close_old};
 use super::statement::{Answer, Row, Statement, Value, column, name};
 use super::sweep::Sweep;
+use super::waits::Waits;
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
+use crate::port::detach_on_drop::DetachOnDrop;
 use crate::port::{Instant, Notice, NoticeSink, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -44,6 +46,7 @@ pub struct Link<D: Dialect> {
     /// The user's own tables that were found.
     pub(in crate::driver) own_tables: KnownTables<Layout>,
     pub(super) sweep: Mutex<Sweep>,
+    pub(in crate::driver) waits: Mutex<Waits>,
     pub(super) turns: Turns,
     /// Locked by the task that asks a full server again.
     full: tokio::sync::Mutex<()>,
@@ -80,8 +83,6 @@ pub(in crate::driver) enum Purpose {
     /// A transaction on a row of a user's own table.
     OwnRow,
     /// One statement.
-    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
-    // PostgreSQL has a connection for these.
     Single,
 }
 
@@ -110,6 +111,7 @@ impl<D: Dialect> Link<D> {
             known: Known::default(),
             own_tables: KnownTables::default(),
             sweep: Mutex::default(),
+            waits: Mutex::default(),
             turns: Turns {
                 all: Semaphore::new(D::MOST_POOLED),
                 transactions: Semaphore::new(AT_ONCE),
@@ -233,9 +235,29 @@ impl<D: Dialect> Link<D> {
         D::ask_of(self, statements, decides, &[]).await
     }
 
+    /// There is no connection beside the pool: one more of it makes up for that.
+    #[cfg(feature = "postgres")]
+    pub(in crate::driver) fn use_pool_alone(&self) {
+        self.turns.all.add_permits(1);
+    }
+
+    /// Sends such statements on a connection of the pool and, once sent, reads their answer to its end, whoever stays for it.
+    pub(in crate::driver) async fn ask_pooled(
+        &self,
+        statements: Vec<Statement>,
+        decides: bool,
+        known: &'static [D::Known],
+    ) -> Result<Answer, Fault> {
+        let Some(link) = self.weak.upgrade() else {
+            return Err(Fault::refused(Error::closed()));
+        };
+        let runtime = link.runtime.clone();
+        let work = async move { link.pooled(&statements, decides, known).await };
+        DetachOnDrop::new(Box::pin(work), &runtime).await
+    }
+
     /// Sends such statements on a connection of the pool, of which each does one thing at a time, and reads the answer to its end.
-    #[cfg_attr(not(feature = "mysql"), allow(dead_code))] // As above.
-    pub(in crate::driver) async fn pooled(
+    async fn pooled(
         &self,
         statements: &[Statement],
         decides: bool,
@@ -262,7 +284,7 @@ impl<D: Dialect> Link<D> {
 
     /// Ends what a failure has left open, and keeps the connection if it is sound.
     pub(super) async fn roll_back(&self, mut connection: D::Connection) {
-        let [.., roll_back] = D::transaction();
+        let [.., roll_back] = connection.transaction();
         let rolled_back = connection.ask(&roll_back, false);
         if within(&self.runtime, self.timeout, rolled_back).await.is_some_and(|it| it.is_ok()) {
             self.put_back(connection);
@@ -344,6 +366,7 @@ impl<D: Dialect> Link<D> {
         state.closed = true;
         drop(state);
         drop(left);
+        self.waits.lock().clear();
         self.dialect.close();
     }
 }

@@ -25,6 +25,7 @@ pub(super) mod statement;
 pub(super) mod store;
 pub(super) mod sweep;
 mod transaction;
+pub(super) mod waits;
 
 pub(super) use super::columns::signed;
 pub(super) use super::record_row as row;

@@ -120,7 +120,7 @@ impl<D: Dialect> Work<D> for Replace {
         let layout = layout(link, connection, key).await?;
         let value = layout.kind.written(value.as_deref()).map_err(Fault::refused)?;
         let name = Value::from(&*key.name);
-        let [mut asked, commit, roll_back] = D::transaction();
+        let [mut asked, commit, roll_back] = connection.transaction();
         asked.push(Statement::once(&*layout.lock, [name.clone()]));
         let answer = connection.ask_of(&asked, false, D::OF_OWN_TABLE).await;
         let answer: Answer = link.own_tables.passed(key, answer)?;

@@ -98,7 +98,7 @@ where
         progress: &Progress,
     ) -> Result<T, Fault> {
         let (Self { locks, .. }, texts) = (self, &link.texts);
-        let [begin, commit, roll_back] = D::transaction();
+        let [begin, commit, roll_back] = connection.transaction();
         // In a short line everybody keeps its place.
         let yields = self.yields && !link.known.has_short_lines(locks);
         let text = if yields { &texts.lock_at_once } else { &texts.lock };
@@ -145,7 +145,7 @@ pub(in crate::driver) fn names(locks: &[LockKey]) -> Value {
 }
 
 /// The records of these locks among the rows.
-pub(super) fn load<'a>(
+pub(in crate::driver) fn load<'a>(
     rows: &(impl Iterator<Item = &'a Row> + Clone),
     locks: &[LockKey],
 ) -> Vec<Loaded> {

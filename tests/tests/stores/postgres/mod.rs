@@ -9,6 +9,7 @@ mod libraries;
 mod model;
 mod own_rows;
 mod own_table;
+mod pooled;
 mod rows;
 mod session_clauses;
 mod session_faults;

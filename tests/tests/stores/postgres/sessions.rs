@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fencelock::{Code, Token};
-use fencelock_tests::database::{connect, refused};
+use fencelock_tests::database::connect;
 use fencelock_tests::database_sessions::{DatabaseSessions, Way, sessions};
 use fencelock_tests::in_both_ways;
 use fencelock_tests::postgres::{Pooler, PostgresServer, PostgresSessions};
@@ -255,9 +255,7 @@ async fn a_pooler_has_to_keep_sessions(way: Way) {
             }
         }
         if mode == "transaction" {
-            let table = format!("postgres://locks@127.0.0.1:{}/postgres", pooler.port());
-            let (code, error) = refused(&table).await;
-            assert_eq!(code, Code::Unsupported, "{error}");
+            let table = PostgresServer::url_at(pooler.port(), "locks");
             // Others go on with these sessions.
             let connected = tokio_postgres::connect(&table, NoTls).await;
             let (other, connection) = connected.expect("the pooler takes connections");
