@@ -62,15 +62,15 @@ describe('a forgotten guard', () => {
       const kinds = [(name) => client.lock(name), (name) => client.writeLock(name), (name) => client.semaphore(name, 1)];
       const of = (way, number) => kinds[number % kinds.length](way + number);
       for (const [way, use] of Object.entries(ways))
-        for (let number = 0; number < 125; number++)
+        for (let number = 0; number < 1_000; number++)
           await (async () => { await use(await of(way, number).acquire()); })();
       await (async () => { (await client.election('leader').campaign()).signal.onabort = () => {}; })();
       await collected(() => warnings.length > 0, 30);
       let free = (await client.election('leader').tryCampaign()) ? 1 : 0;
       for (const way of Object.keys(ways))
-        for (let number = 0; number < 125; number++) free += (await of(way, number).tryAcquire()) ? 1 : 0;
+        for (let number = 0; number < 1_000; number++) free += (await of(way, number).tryAcquire()) ? 1 : 0;
       console.log(free, warnings.length);`;
-    // 1,251 guards, which are collected many times.
+    // 1,000 guards for each way, which are collected many times.
     const program = await run(script, { flags, most: 240_000 });
     assert.deepEqual([program.out, program.err, program.code], ['0 0\n', '', 0]);
   });

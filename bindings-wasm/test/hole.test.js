@@ -86,7 +86,7 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
       within(waited, 1_000);
       within(released, 800);
       within(closed, CLOSING);
-      ended(program, UNAWAITED + SLACK);
+      ended(program, UNAWAITED + SLACK, 'TROUBLE');
     });
   });
 
@@ -96,7 +96,7 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
         await fallen();
         // Meanwhile it is to be renewed, over connections that are to be made.
         await new Promise((resolve) => setTimeout(resolve, 2_000));`, 3_000);
-      ended(program, UNAWAITED + LAST + SLACK);
+      ended(program, UNAWAITED + LAST + SLACK, 'LOST');
     });
   });
 }));
