@@ -102,9 +102,10 @@ final class LeakTest {
         ways.put("onLost", hold -> hold.onLost(() -> {}));
         ways.put("lost", hold -> hold.lost().thenRun(() -> {}));
         ways.put("office", hold -> hold.onLost(() -> {}));
+        int holds = Wait.tenth(1_000);
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:")) {
             for (Map.Entry<String, Consumer<Guard>> way : ways.entrySet()) {
-                for (int number = 0; number < 125; number++) {
+                for (int number = 0; number < holds; number++) {
                     useOnce(client, way.getKey() + number, way.getValue());
                 }
             }
@@ -112,7 +113,7 @@ final class LeakTest {
             // The collection that takes this one would have taken the others.
             collect("the untouched one is free", () -> client.lock("untouched").inspect().holders().isEmpty());
             for (String way : ways.keySet()) {
-                for (int number = 0; number < 125; number++) {
+                for (int number = 0; number < holds; number++) {
                     assertTrue(client.lock(way + number).tryAcquire().isEmpty(), way + number);
                 }
             }
