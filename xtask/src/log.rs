@@ -12,8 +12,7 @@ pub(crate) fn tail(log: &Path, most: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let (before, last) = lines.split_at(lines.len().saturating_sub(most));
     let named = before.iter().filter(|line| names_failure(line)).take(20);
-    let shown: Vec<_> = named.chain(last).map(|line| format!("  | {line}")).collect();
-    shown.join("\n")
+    named.chain(last).map(|line| format!("  | {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// The last line that says something.

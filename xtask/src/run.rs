@@ -73,7 +73,8 @@ impl Runner {
             println!("{line}");
         }
         let tick = || {
-            if terminal {
+            // Once or twice a second.
+            if terminal && begin.elapsed().subsec_nanos() < 2 * LOOK.subsec_nanos() {
                 print!("\r\x1b[K{line}  {} s", begin.elapsed().as_secs());
                 let _ = std::io::stdout().flush();
             }
