@@ -42,9 +42,6 @@ impl Backend {
             (Need::TakingAway, Self::Memory | Self::Sim | Self::Queue) => {
                 Some("nobody else reaches what a process remembers")
             }
-            (Need::Credentials, Self::PostgresPooled) => {
-                Some("the pooler asks nobody who they are")
-            }
             (Need::Credentials, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite) => {
                 Some("the store asks nobody who they are")
             }
@@ -123,6 +120,9 @@ impl Backend {
                 if need == Need::Places =>
             {
                 Some("a wait is begun anew each second, behind those who came since")
+            }
+            Self::PostgresPooled if need == Need::Credentials => {
+                Some("the pooler asks nobody who they are")
             }
             Self::PostgresSessions => lacks_by_session(need),
             Self::MysqlSessions => lacks_by_name(need),

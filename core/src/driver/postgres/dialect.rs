@@ -226,7 +226,9 @@ impl Dialect for Postgres {
         notices: &Outbox,
     ) -> (Vec<Option<Value>>, Vec<Statement>) {
         if link.dialect.pooling.is_shared() {
-            different.iter().for_each(|(lock, record)| link.expect(lock, 0, record));
+            for (lock, record) in different {
+                link.expect(lock, 0, record);
+            }
         }
         let beside = different.iter().map(|_| None).collect();
         if notices.is_empty() {
