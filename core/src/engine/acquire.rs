@@ -132,7 +132,7 @@ impl Engine {
         // Lost before there was a guard: nobody would clear the front later, and the loss is not reported yet.
         if local.hold.is_lost() {
             self.clear_front(&local.hold);
-            self.report_loss(&local.hold);
+            self.report_loss(&local.hold, local.hold.is_gone());
         }
         local
     }

@@ -154,7 +154,7 @@ impl Engine {
             }
             return;
         }
-        self.report_loss(hold);
+        self.report_loss(hold, hold.is_gone());
         self.clear_front(hold);
         // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
         if !gone && self.runtime.now() >= hold.cap() {
@@ -163,14 +163,16 @@ impl Engine {
     }
 
     /// Reports a loss, once: it may be found by whoever installs a hold while the client's task loses it.
-    fn report_loss(&self, hold: &Hold) {
+    fn report_loss(&self, hold: &Hold, gone: bool) {
         if hold.report_lost() {
             let reason = if self.is_closed() {
                 "the client was closed"
-            } else if hold.is_gone() {
+            } else if gone {
                 "the store no longer has the hold"
             } else if self.runtime.now() >= hold.cap() {
                 "`max_hold` is over"
+            } else if !hold.renew {
+                "its lease has ended (`renew=false`)"
             } else {
                 "the lease was not renewed in time"
             };

@@ -156,6 +156,11 @@ impl Engine {
                 match released(&outcome) {
                     // The client's close frees it as well, and may have come first.
                     Released::AlreadyLost if self.is_closed() => Released::Unconfirmed,
+                    Released::AlreadyLost => {
+                        // Nobody may have looked before, and not everybody reads this answer.
+                        self.report_loss(hold, true);
+                        Released::AlreadyLost
+                    }
                     released => released,
                 }
             }

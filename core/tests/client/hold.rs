@@ -176,6 +176,15 @@ async fn a_long_wait_and_a_loss_say_what_an_operator_asks(world: &World) {
     drop(next);
 }
 
+/// A loss that only the release finds is told as well: not everybody reads its answer.
+async fn a_loss_that_the_release_finds_is_told(world: &World) {
+    let (one, two) = (Rig::of(world).await, Rig::of(world).await);
+    let guard = one.client.lock("x").acquire().await.unwrap();
+    two.client.break_lock("x", "a test").await.unwrap();
+    assert_eq!(guard.release().await, Released::AlreadyLost);
+    assert_eq!(one.kinds(), [EventKind::Granted, EventKind::Released, EventKind::Lost]);
+}
+
 /// A renewal that comes through when its lease has nearly ended is a warning; the next one is an ordinary one.
 async fn a_renewal_that_comes_late_is_told(world: &World) {
     let rig = Rig::of(world).await;
@@ -271,6 +280,7 @@ plays! {
     whoever_waits_is_told_once_and_a_renewal_each_time,
     a_store_that_refuses_is_told_to_all_who_wait,
     a_long_wait_and_a_loss_say_what_an_operator_asks,
+    a_loss_that_the_release_finds_is_told,
     a_renewal_that_comes_late_is_told,
     u26_a_renewal_that_is_under_way_is_not_sent_again,
     a_look_leaves_nothing_behind,
