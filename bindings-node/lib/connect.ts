@@ -1,6 +1,7 @@
 import { Client } from './client.js';
 import { Connection } from './connection.js';
 import { here } from './environment.js';
+import { invalid } from './error.js';
 import { objectOf, optionsForCore } from './names.js';
 import type { ClientOptions } from './options.js';
 import { appName } from './platform.js';
@@ -25,6 +26,8 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  // A variable that is not set comes as `undefined`, whatever the types say.
+  if (!url) throw invalid('url', `the URL is ${url === '' ? 'empty' : String(url)}; is the variable set that it is read from?`);
   const { app = appName(), ...rest } = objectOf(options);
   const text = JSON.stringify(optionsForCore(rest));
   const number = await here().perform<number>((door) => door.connect(String(url), text, app), undefined);

@@ -88,7 +88,7 @@ onEveryStore('a loss', (store) => {
     });
     const guard = await client.lock(name, SHORT).acquire();
     const message = await warned;
-    assert.match(message, new RegExp(`^lost ${name}: token ${guard.token}, held for .* s, the lease was not renewed in time$`));
+    assert.match(message, new RegExp(`^lost ${name}: token ${guard.token}, held for .* s, its lease has ended \\(\`renew=false\`\\)$`));
     await guard.release();
   });
 
