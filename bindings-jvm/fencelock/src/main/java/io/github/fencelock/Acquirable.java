@@ -3,6 +3,7 @@ package io.github.fencelock;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -117,6 +118,7 @@ public abstract class Acquirable<T extends Acquirable<T>> implements LockOptions
      * @throws InterruptedException if the thread is interrupted while it waits for the lock
      */
     public final <R, X extends Exception> R withLock(Body<R, X> body) throws X, InterruptedException {
+        Objects.requireNonNull(body, "the body is null");
         try (Guard guard = acquire()) {
             return body.run(guard);
         }

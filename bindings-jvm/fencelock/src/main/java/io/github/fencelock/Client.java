@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongFunction;
 
@@ -17,6 +18,8 @@ public final class Client implements AutoCloseable {
     final Leftover leftover;
     private final ThreadLocal<ThreadLock.Holdings> holdings =
         ThreadLocal.withInitial(() -> new ThreadLock.Holdings(this));
+
+    static final String NO_NAME = "the name is null";
 
     Client(long number, ClientOptions options) {
         this.number = number;
@@ -75,6 +78,7 @@ public final class Client implements AutoCloseable {
 
     /** Several mutexes as one: all or nothing, in a global order. */
     public All all(String... names) {
+        for (String name : names) Objects.requireNonNull(name, NO_NAME);
         return new All(this, List.of(names), Map.of());
     }
 
@@ -90,12 +94,13 @@ public final class Client implements AutoCloseable {
 
     /** An election: one leader at a time, the next one in order. */
     public Election election(String name) {
-        return new Election(this, name, Map.of());
+        return new Election(this, Objects.requireNonNull(name, NO_NAME), Map.of());
     }
 
     /** A scheduled job: at most one run in each {@code period} (10 ms or longer), whoever asks for it. */
     public Job job(String name, Duration period) {
-        return new Job(this, name, Map.of("period", period), null, Map.of());
+        Objects.requireNonNull(period, "the period is null");
+        return new Job(this, Objects.requireNonNull(name, NO_NAME), Map.of("period", period), null, Map.of());
     }
 
     /**
@@ -107,12 +112,15 @@ public final class Client implements AutoCloseable {
      * @param timezone a name of the IANA database, {@code UTC} for instance
      */
     public Job job(String name, String cron, String timezone) {
-        return new Job(this, name, Map.of("cron", cron, "timezone", timezone), null, Map.of());
+        Objects.requireNonNull(cron, "the cron expression is null");
+        Objects.requireNonNull(timezone, "the time zone is null; for UTC give \"UTC\"");
+        Map<String, Object> times = Map.of("cron", cron, "timezone", timezone);
+        return new Job(this, Objects.requireNonNull(name, NO_NAME), times, null, Map.of());
     }
 
     /** A value by name that is replaced only if nobody was faster. */
     public Versioned version(String name) {
-        return new Versioned(this, name, Map.of());
+        return new Versioned(this, Objects.requireNonNull(name, NO_NAME), Map.of());
     }
 
     /** Writes of keys on this client's Redis server that refuse stale tokens. */
@@ -131,6 +139,7 @@ public final class Client implements AutoCloseable {
     }
 
     private Request<List<String>> listing(String prefix) {
+        Objects.requireNonNull(prefix, "the prefix is null; for all names give \"\"");
         return Request.of(this, Map.of("op", "names", "prefix", prefix), Shape::texts);
     }
 
@@ -150,6 +159,7 @@ public final class Client implements AutoCloseable {
     }
 
     private Request<Guard> adopting(String text) {
+        Objects.requireNonNull(text, "the text is null");
         return Request.holding(this, Map.of("op", "adopt", "text", text), granted ->
             new Guard(this, (String) granted.get("name"), granted));
     }
@@ -182,6 +192,8 @@ public final class Client implements AutoCloseable {
     }
 
     private Request<List<LockState.Holder>> breaking(String name, Long token, String reason) {
+        Objects.requireNonNull(name, NO_NAME);
+        Objects.requireNonNull(reason, "the reason is null");
         Map<String, Object> all = Map.of("op", "break_lock", "name", name, "reason", reason);
         Map<String, Object> operation = new HashMap<>(all);
         if (token != null) {

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -121,6 +122,7 @@ public final class Job implements JobOptions<Job> {
      * @throws LockLostException if the run was lost before the body's end; suppressed if the body has thrown itself
      */
     public <X extends Exception> boolean withRun(Body<X> body, Consumer<? super Skipped> skipped) throws X {
+        Objects.requireNonNull(body, "the body is null");
         Start start = start();
         if (start instanceof Skipped none) {
             skipped.accept(none);

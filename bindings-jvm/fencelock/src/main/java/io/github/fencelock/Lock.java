@@ -2,6 +2,7 @@ package io.github.fencelock;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -33,7 +34,7 @@ public final class Lock extends Acquirable<Lock> {
     }
 
     static Lock of(Client client, String name, Map<String, Object> form) {
-        return new Lock(client, name, form, null, Map.of());
+        return new Lock(client, Objects.requireNonNull(name, Client.NO_NAME), form, null, Map.of());
     }
 
     /** The name. */

@@ -42,7 +42,7 @@ final class EventTest {
             // What is no warning is not logged by default.
             assertEquals(1, heard.messages().size(), heard.messages()::toString);
             String line = heard.messages().get(0);
-            assertTrue(line.matches("lost x: token \\d+, held for \\d+\\.\\d s, the lease was not renewed in time"), line);
+            assertTrue(line.matches("lost x: token \\d+, held for \\d+\\.\\d s, its lease has ended \\(`renew=false`\\)"), line);
         }
     }
 
