@@ -24,23 +24,13 @@ pub struct All {
 }
 
 impl All {
-    fn map(self, set: impl FnOnce(crate::All) -> crate::All) -> Self {
-        Self { inner: set(self.inner), runtime: self.runtime }
-    }
-
-    /// Length of each lease; 30 s by default.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.map(|all| all.ttl(ttl))
-    }
-
-    /// Whether the leases are renewed while the guard lives (the default), or fixed.
-    pub fn renew(self, renew: bool) -> Self {
-        self.map(|all| all.renew(renew))
-    }
-
-    /// Sets any option of every lock by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        self.map(|all| all.option(name, value))
+    setters! {
+        /// Length of each lease; 30 s by default.
+        ttl(ttl: Duration);
+        /// Whether the leases are renewed while the guard lives (the default), or fixed.
+        renew(renew: bool);
+        /// Sets any option of every lock by its name in the [table](crate::options::TABLE).
+        option(name: &str, value: impl Into<OptionValue>);
     }
 
     /// Waits for all, for ever or as long as the option `wait` says.

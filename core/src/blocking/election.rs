@@ -26,23 +26,13 @@ pub struct Election {
 }
 
 impl Election {
-    fn map(self, set: impl FnOnce(crate::Election) -> crate::Election) -> Self {
-        Self { inner: set(self.inner), runtime: self.runtime }
-    }
-
-    /// How long after a leader's death the next one leads; 30 s by default.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.map(|election| election.ttl(ttl))
-    }
-
-    /// A short text, or texts by name as JSON, for people who look at who leads.
-    pub fn info(self, info: impl Into<String>) -> Self {
-        self.map(|election| election.info(info))
-    }
-
-    /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        self.map(|election| election.option(name, value))
+    setters! {
+        /// How long after a leader's death the next one leads; 30 s by default.
+        ttl(ttl: Duration);
+        /// A short text, or texts by name as JSON, for people who look at who leads.
+        info(info: impl Into<String>);
+        /// Sets any option by its name in the [table](crate::options::TABLE).
+        option(name: &str, value: impl Into<OptionValue>);
     }
 
     /// The name.

@@ -32,43 +32,21 @@ pub struct Job {
 }
 
 impl Job {
-    fn map(self, set: impl FnOnce(crate::Job) -> crate::Job) -> Self {
-        Self { inner: set(self.inner), runtime: self.runtime }
-    }
-
-    /// Names the run by this instant of the scheduler's own.
-    pub fn at(self, instant: SystemTime) -> Self {
-        self.map(|job| job.at(instant))
-    }
-
-    /// After how long without a sign of life a run counts as dead; 30 s by default.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.map(|job| job.ttl(ttl))
-    }
-
-    /// The shortest time from the start of a run to the start of the next one.
-    pub fn at_least_for(self, time: Duration) -> Self {
-        self.map(|job| job.at_least_for(time))
-    }
-
-    /// The longest time a run may take. After that it is lost.
-    pub fn at_most_for(self, time: Duration) -> Self {
-        self.map(|job| job.at_most_for(time))
-    }
-
-    /// Whether a run that died may be run again, for the same instant.
-    pub fn retry_dead(self, retry: bool) -> Self {
-        self.map(|job| job.retry_dead(retry))
-    }
-
-    /// A short text, or texts by name as JSON, for people who look at the last run.
-    pub fn info(self, info: impl Into<String>) -> Self {
-        self.map(|job| job.info(info))
-    }
-
-    /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        self.map(|job| job.option(name, value))
+    setters! {
+        /// Names the run by this instant of the scheduler's own.
+        at(instant: SystemTime);
+        /// After how long without a sign of life a run counts as dead; 30 s by default.
+        ttl(ttl: Duration);
+        /// The shortest time from the start of a run to the start of the next one.
+        at_least_for(time: Duration);
+        /// The longest time a run may take. After that it is lost.
+        at_most_for(time: Duration);
+        /// Whether a run that died may be run again, for the same instant.
+        retry_dead(retry: bool);
+        /// A short text, or texts by name as JSON, for people who look at the last run.
+        info(info: impl Into<String>);
+        /// Sets any option by its name in the [table](crate::options::TABLE).
+        option(name: &str, value: impl Into<OptionValue>);
     }
 
     /// The name.

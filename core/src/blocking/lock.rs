@@ -19,53 +19,25 @@ pub struct Lock {
 }
 
 impl Lock {
-    fn map(self, set: impl FnOnce(crate::Lock) -> crate::Lock) -> Self {
-        Self { inner: set(self.inner), runtime: self.runtime }
-    }
-
-    /// Length of the lease; 30 s by default.
-    pub fn ttl(self, ttl: Duration) -> Self {
-        self.map(|lock| lock.ttl(ttl))
-    }
-
-    /// Whether the lease is renewed while the guard lives (the default), or fixed.
-    pub fn renew(self, renew: bool) -> Self {
-        self.map(|lock| lock.renew(renew))
-    }
-
-    /// How long [`Lock::acquire`] waits; for ever by default.
-    pub fn wait(self, wait: Duration) -> Self {
-        self.map(|lock| lock.wait(wait))
-    }
-
-    /// The longest the lock may be held, however often it is renewed.
-    pub fn max_hold(self, most: Duration) -> Self {
-        self.map(|lock| lock.max_hold(most))
-    }
-
-    /// Whether waiters are served in their order of arrival (the default).
-    pub fn fair(self, fair: bool) -> Self {
-        self.map(|lock| lock.fair(fair))
-    }
-
-    /// How often the lock may pass from waiter to waiter inside this client before others are served; 16 by default.
-    pub fn local(self, passes: u32) -> Self {
-        self.map(|lock| lock.local(passes))
-    }
-
-    /// A short text, or texts by name as JSON, for people who inspect the lock.
-    pub fn info(self, info: impl Into<String>) -> Self {
-        self.map(|lock| lock.info(info))
-    }
-
-    /// How many permits of a semaphore are taken at once; 1 by default.
-    pub fn permits(self, permits: u32) -> Self {
-        self.map(|lock| lock.permits(permits))
-    }
-
-    /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        self.map(|lock| lock.option(name, value))
+    setters! {
+        /// Length of the lease; 30 s by default.
+        ttl(ttl: Duration);
+        /// Whether the lease is renewed while the guard lives (the default), or fixed.
+        renew(renew: bool);
+        /// How long [`Lock::acquire`] waits; for ever by default.
+        wait(wait: Duration);
+        /// The longest the lock may be held, however often it is renewed.
+        max_hold(most: Duration);
+        /// Whether waiters are served in their order of arrival (the default).
+        fair(fair: bool);
+        /// How often the lock may pass from waiter to waiter inside this client before others are served; 16 by default.
+        local(passes: u32);
+        /// A short text, or texts by name as JSON, for people who inspect the lock.
+        info(info: impl Into<String>);
+        /// How many permits of a semaphore are taken at once; 1 by default.
+        permits(permits: u32);
+        /// Sets any option by its name in the [table](crate::options::TABLE).
+        option(name: &str, value: impl Into<OptionValue>);
     }
 
     /// The name.

@@ -9,7 +9,18 @@
 //! # Ok::<(), fencelock::Error>(())
 //! ```
 
-// Written by hand: a macro would need the documentation and example of each method in both forms, and hide the signatures.
+// Written by hand, but for the setters: a macro would need the documentation and example of each method in both forms, and hide the
+// signatures.
+
+/// Makes the setters of a noun, each with its documentation here: they set the same option of the noun behind it.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),+);)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self, $($argument: $type),+) -> Self {
+            Self { inner: self.inner.$name($($argument),+), runtime: self.runtime }
+        }
+    )*};
+}
 
 mod all;
 mod client;

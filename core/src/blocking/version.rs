@@ -27,28 +27,15 @@ pub struct Versioned {
 }
 
 impl Versioned {
-    fn map(self, set: impl FnOnce(crate::Versioned) -> crate::Versioned) -> Self {
-        Self { inner: set(self.inner), runtime: self.runtime }
-    }
-
-    /// How often [`Versioned::update`] tries again when another writer was faster; 16 by default.
-    pub fn retries(self, retries: u32) -> Self {
-        self.map(|version| version.retries(retries))
-    }
-
-    /// How long the store keeps the value after its last change; for ever by default.
-    pub fn keep(self, keep: Duration) -> Self {
-        self.map(|version| version.keep(keep))
-    }
-
-    /// Keeps the value in a row of your own table; see [`fencelock::Versioned::on_table`](crate::Versioned::on_table).
-    pub fn on_table(self, table: &str) -> Self {
-        self.map(|version| version.on_table(table))
-    }
-
-    /// Sets any option by its name in the [table](crate::options::TABLE).
-    pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
-        self.map(|version| version.option(name, value))
+    setters! {
+        /// How often [`Versioned::update`] tries again when another writer was faster; 16 by default.
+        retries(retries: u32);
+        /// How long the store keeps the value after its last change; for ever by default.
+        keep(keep: Duration);
+        /// Keeps the value in a row of your own table; see [`fencelock::Versioned::on_table`](crate::Versioned::on_table).
+        on_table(table: &str);
+        /// Sets any option by its name in the [table](crate::options::TABLE).
+        option(name: &str, value: impl Into<OptionValue>);
     }
 
     /// The name.
