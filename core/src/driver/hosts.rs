@@ -4,20 +4,37 @@ use std::fmt;
 
 use url::Url;
 
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "tls",
+    feature = "zookeeper"
+))]
 use crate::error::Code;
 use crate::error::{Error, Result};
 
 /// Where one server listens.
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(unreachable_pub, reason = "the dialects of SQL have it in their signatures")]
 pub struct Host {
     pub(super) name: String,
     pub(super) port: u16,
 }
 
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
+#[cfg(any(feature = "etcd", feature = "redis", feature = "zookeeper"))]
+impl Host {
+    /// The host of a URL, or `None` if it names none.
+    pub(super) fn of(url: &Url, port: u16) -> Option<Self> {
+        let name = match url.host()? {
+            url::Host::Ipv6(address) => address.to_string(),
+            host => host.to_string(),
+        };
+        let port = url.port().unwrap_or(port);
+        (!name.is_empty()).then_some(Self { name, port })
+    }
+}
+
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, port } = self;
@@ -33,7 +50,7 @@ pub(super) fn unanswered(server: &impl fmt::Display, reason: &str) -> Error {
 }
 
 /// Says that nobody is there.
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres"))]
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "tls"))]
 pub(super) fn absent(server: &impl fmt::Display, reason: &str) -> Error {
     let message = "the server cannot be reached; is it running, and is the address right?";
     Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)

@@ -31,8 +31,7 @@ impl Tls {
     #[allow(clippy::unused_async)] // As its counterpart, which does connect.
     pub(crate) async fn connect(
         &self,
-        _: &str,
-        _: u16,
+        _: &super::hosts::Host,
         _: &crate::port::RuntimeHandle,
     ) -> Result<TcpStream> {
         match *self {}

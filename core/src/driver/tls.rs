@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::hosts::{self, Host};
 use super::tcp;
 use crate::error::{Code, Error, Result};
 use crate::options::{Options, SslMode};
@@ -84,15 +85,12 @@ impl Tls {
     /// An encrypted connection to a server that has proved to be the one.
     pub(crate) async fn connect(
         &self,
-        name: &str,
-        port: u16,
+        host: &Host,
         runtime: &RuntimeHandle,
     ) -> Result<TlsStream<TcpStream>> {
-        let absent = "the server cannot be reached; is it running, and is the address right?";
-        let stream = tcp::connect(name, port, runtime)
-            .await
-            .map_err(|error| unavailable(absent, name, port, &error))?;
-        self.secure(stream, name, port).await
+        let stream = tcp::connect(&host.name, host.port, runtime).await;
+        let stream = stream.map_err(|error| hosts::absent(host, &error.to_string()))?;
+        self.secure(stream, &host.name, host.port).await
     }
 
     /// The same over a connection that is there.
@@ -107,7 +105,8 @@ impl Tls {
             .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
         let connector = TlsConnector::from(self.config());
         connector.connect(server, stream).await.map_err(|error| {
-            unproven(&place(name, port), &error).unwrap_or_else(|| {
+            let server = Host { name: name.to_owned(), port }.to_string();
+            unproven(&server, &error).unwrap_or_else(|| {
                 let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
                 let message = match inner {
                     Some(rustls::Error::AlertReceived(_)) => {
@@ -115,7 +114,9 @@ impl Tls {
                     }
                     _ => "the server does not speak TLS with us",
                 };
-                unavailable(message, name, port, &error)
+                Error::new(Code::Unavailable, message)
+                    .with("server", server)
+                    .with("reason", error.to_string())
             })
         })
     }
@@ -209,17 +210,6 @@ impl ServerCertVerifier for AnyName {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
-}
-
-fn unavailable(message: &'static str, name: &str, port: u16, error: &std::io::Error) -> Error {
-    let error_text = error.to_string();
-    Error::new(Code::Unavailable, message)
-        .with("server", place(name, port))
-        .with("reason", error_text)
-}
-
-fn place(name: &str, port: u16) -> String {
-    if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
 }
 
 /// Says that a server has not proved to be the one, if that is what went wrong.

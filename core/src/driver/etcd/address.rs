@@ -1,61 +1,17 @@
-//! Where the members of a cluster are, and the credentials. The password never leaves this file but to them.
+//! Where the members of a cluster are.
 
-use std::fmt;
-
-use url::Url;
-
-use super::message::Authenticate;
-pub(super) use crate::driver::hosts::Host;
-use crate::driver::hosts::shown;
-use crate::driver::members::Members;
-use crate::driver::tls::Tls;
-use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::driver::members::{Address, Rules};
+use crate::error::Error;
 
 const PORT: u16 = 2379;
 
-/// The members, our credentials there, and what stands before all keys.
-#[derive(Clone)]
-pub(super) struct Address {
-    pub(super) hosts: Vec<Host>,
-    /// Empty, or with a slash at its end.
-    pub(super) prefix: String,
-    pub(super) tls: Option<Tls>,
-    pub(super) user: Option<Authenticate>,
-}
+/// `etcd[s]://[user:password@]host[:port][,host[:port]...][/prefix]`.
+pub(super) const RULES: &Rules =
+    &Rules { scheme: "etcd", port: PORT, secure_port: PORT, check: |_| Ok(()), malformed };
 
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.hosts))
-    }
-}
-
-impl Address {
-    /// Reads `etcd[s]://[user:password@]host[:port][,host[:port]...][/prefix]`. `others` are the hosts behind the first, which a URL
-    /// cannot hold.
-    pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
-        let address = Self::read(url, others)?;
-        let secure = url.scheme() == "etcds";
-        let tls = secure.then(|| Tls::new(options)).transpose()?;
-        Ok(Self { tls: tls.map(|tls| tls.speaking(b"h2")), ..address })
-    }
-
-    /// The same without what TLS takes, which lies in files.
-    pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
-        if !matches!(url.scheme(), "etcd" | "etcds") {
-            return Err(malformed());
-        }
-        let Members { hosts, user, path } = Members::read(url, others, PORT, malformed)?;
-        let user = user.map(|(name, password)| Authenticate { name, password });
-        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-        Ok(Self { hosts, prefix, tls: None, user })
-    }
+/// The text before all keys: empty, or with a slash at its end.
+pub(super) fn prefix(Address { path, .. }: &Address) -> String {
+    if path.is_empty() { String::new() } else { format!("{path}/") }
 }
 
 fn malformed() -> Error {
@@ -67,12 +23,14 @@ fn malformed() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use url::Url;
+
     use super::*;
-    use crate::error::Code;
+    use crate::error::{Code, Result};
 
     fn read(url: &str, others: &[&str]) -> Result<Address> {
         let others: Vec<_> = others.iter().map(|&host| host.to_owned()).collect();
-        Address::read(&Url::parse(url).unwrap(), &others)
+        Address::read(&Url::parse(url).unwrap(), &others, RULES)
     }
 
     #[test]
@@ -80,11 +38,9 @@ mod tests {
         let address =
             read("etcd://me:hunter%2B2@a/locks%20of/x?ttl=5s", &["b:7", "[::1]"]).unwrap();
         assert_eq!(format!("{address} {address:?}"), "a:2379,b:7,[::1]:2379 a:2379,b:7,[::1]:2379");
-        assert_eq!(address.prefix, "locks of/x/");
-        let user = address.user.unwrap();
-        assert_eq!((&*user.name, &*user.password), ("me", "hunter+2"));
-        assert!(!format!("{user:?}").contains("hunter"));
-        assert_eq!(read("etcd://a:1", &[]).unwrap().prefix, "");
+        assert_eq!(prefix(&address), "locks of/x/");
+        assert_eq!(address.user.unwrap(), ("me".to_owned(), "hunter+2".to_owned()));
+        assert_eq!(prefix(&read("etcd://a:1", &[]).unwrap()), "");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tonic::{Code as Grpc, Status};
 
-use super::address::Host;
+use crate::driver::hosts::Host;
 pub(super) use crate::driver::hosts::{absent, unanswered};
 pub(super) use crate::driver::members::ended;
 use crate::error::{Code, Error};

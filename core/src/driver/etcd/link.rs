@@ -23,9 +23,10 @@ use tonic::{Request, Status as Refusal, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
-use super::address::{Address, Host};
 use super::fault::{Broken, Fault, Next, absent, ended, is_too_old, judge, too_old, unanswered};
-use super::message::{Call, Status, WatchAnswer, WatchRequest};
+use super::message::{Authenticate, Call, Status, WatchAnswer, WatchRequest};
+use crate::driver::hosts::Host;
+use crate::driver::members::Address;
 use crate::driver::tcp;
 use crate::driver::within::{on_task, within};
 use crate::error::{Error, Result};
@@ -229,9 +230,9 @@ impl Link {
         let host = &self.address.hosts[at];
         let connecting = Live::connect(&self.address, host, &self.runtime);
         let mut live = self.within(self.connect_timeout, host, connecting).await?;
-        if let Some(user) = &self.address.user {
+        if let Some((name, password)) = self.address.user.clone() {
             let login = async {
-                let known = live.call(user.clone()).await;
+                let known = live.call(Authenticate { name, password }).await;
                 let known = known.map_err(|status| judge(host, &status).failure.error)?;
                 known.token.parse().map_err(|_| absent(host, "its token is no text"))
             };
@@ -295,7 +296,7 @@ impl Live {
         runtime: &RuntimeHandle,
     ) -> Result<Self> {
         let stream: Box<dyn Stream> = match &address.tls {
-            Some(tls) => Box::new(tls.connect(&host.name, host.port, runtime).await?),
+            Some(tls) => Box::new(tls.connect(host, runtime).await?),
             None => Box::new(
                 tcp::connect(&host.name, host.port, runtime)
                     .await

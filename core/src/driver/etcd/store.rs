@@ -8,13 +8,14 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use url::Url;
 
-use super::address::Address;
+use super::address::{RULES, prefix};
 use super::cells::EtcdCells;
 use super::guarantees::GUARANTEES;
 use super::layout::{Layout, Stored};
 use super::link::Link;
 use super::steps::Steps;
 use super::watches::Watches;
+use crate::driver::members::Address;
 use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
@@ -40,8 +41,9 @@ impl EtcdStore {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Self> {
-        let address = Address::parse(url, others, options)?;
-        let layout = Layout::new(&address.prefix);
+        let mut address = Address::parse(url, others, options, RULES)?;
+        address.tls = address.tls.map(|tls| tls.speaking(b"h2"));
+        let layout = Layout::new(&prefix(&address));
         let link = Link::connect(address, options, runtime).await?;
         let (sessions, joins) = (Arc::default(), Arc::default());
         let watches = Watches::new(link.clone(), Arc::clone(&sessions));
@@ -51,7 +53,7 @@ impl EtcdStore {
 
     /// Refuses a URL that names no server, without a connection.
     pub(crate) fn check(url: &Url, others: &[String]) -> Result<()> {
-        Address::read(url, others).map(drop)
+        Address::read(url, others, RULES).map(drop)
     }
 }
 

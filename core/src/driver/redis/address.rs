@@ -22,17 +22,22 @@ const SENTINEL_PORT: u16 = 26379;
 /// Where one server listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Host {
-    Tcp(String, u16),
+    Tcp(hosts::Host),
     Unix(PathBuf),
 }
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Tcp(host) => host.fmt(f),
             Self::Unix(path) => path.display().fmt(f),
         }
+    }
+}
+
+impl Host {
+    pub(super) fn tcp(name: impl Into<String>, port: u16) -> Self {
+        Self::Tcp(hosts::Host { name: name.into(), port })
     }
 }
 
@@ -201,14 +206,7 @@ fn decoded(text: &str) -> Result<String> {
 }
 
 fn host(url: &Url, port: u16) -> Result<Host> {
-    let host = match url.host().ok_or_else(malformed)? {
-        url::Host::Ipv6(address) => address.to_string(),
-        host => host.to_string(),
-    };
-    if host.is_empty() {
-        return Err(malformed());
-    }
-    Ok(Host::Tcp(host, url.port().unwrap_or(port)))
+    hosts::Host::of(url, port).map(Host::Tcp).ok_or_else(malformed)
 }
 
 fn malformed() -> Error {

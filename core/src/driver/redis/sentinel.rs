@@ -103,7 +103,7 @@ async fn hears_of_switch(
                 let words: Vec<_> = text.rsplitn(5, ' ').collect();
                 if let [port, host, _, _, master] = words[..]
                     && master == name
-                    && port.parse().is_ok_and(|port| Host::Tcp(host.to_owned(), port) != *place)
+                    && port.parse().is_ok_and(|port| Host::tcp(host, port) != *place)
                 {
                     return;
                 }
@@ -190,11 +190,12 @@ async fn ask(
             Err(fault::refusal(address, &text, None))
         }
         place => {
-            let (host, port) = redis::from_redis_value(place).map_err(|_| unclear())?;
+            let (host, port): (String, _) =
+                redis::from_redis_value(place).map_err(|_| unclear())?;
             let facts: BTreeMap<String, String> =
                 redis::from_redis_value(facts).unwrap_or_default();
             let epoch = facts.get("config-epoch").and_then(|epoch| epoch.parse().ok());
-            Ok(Word { epoch: epoch.unwrap_or(0), master: Host::Tcp(host, port) })
+            Ok(Word { epoch: epoch.unwrap_or(0), master: Host::tcp(host, port) })
         }
     }
 }

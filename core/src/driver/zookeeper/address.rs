@@ -1,81 +1,40 @@
-//! Where the members of an ensemble are, and the credentials. The password never leaves this file but to them.
-
-use std::fmt;
-use std::sync::Arc;
-
-use url::Url;
+//! Where the members of an ensemble are.
 
 use super::layout::is_path;
-use crate::driver::hosts::{Host, shown};
-use crate::driver::members::Members;
-use crate::driver::tls::Tls;
+use crate::driver::members::{Address, Rules};
 use crate::error::{Error, Result};
-use crate::options::Options;
 
-const PORT: u16 = 2181;
-/// That of members that speak TLS, in ZooKeeper's own documentation.
-const SECURE_PORT: u16 = 2281;
+/// `zookeeper[s]://[user:password@]host[:port][,host[:port]...][/chroot]`. The port of members that speak TLS is that of ZooKeeper's own
+/// documentation.
+pub(super) const RULES: &Rules =
+    &Rules { scheme: "zookeeper", port: 2181, secure_port: 2281, check, malformed };
 
-/// The members, our credentials there, and the node under which all locks lie.
-#[derive(Clone)]
-pub(super) struct Address {
-    pub(super) hosts: Vec<Host>,
-    /// Empty, or a path.
-    pub(super) root: String,
-    /// `user:password`, as the scheme `digest` takes it.
-    /// There is no SASL: the library's DIGEST-MD5 draws its nonce from a generator that is not made for secrets.
-    pub(super) digest: Option<String>,
-    pub(super) tls: Option<Arc<Tls>>,
+fn check(Address { hosts, user, path, .. }: &Address) -> Result<()> {
+    if hosts.iter().any(|host| host.port == 0) {
+        return Err(malformed());
+    }
+    if !path.is_empty() && !is_path(path) {
+        return Err(Error::invalid(
+            "url",
+            "the path of the URL is no path on ZooKeeper: its parts must not be empty, `.` or `..`, nor look like an entry of a lock",
+        ));
+    }
+    if user.as_ref().is_some_and(|(name, _)| name.contains(':')) {
+        let message = "a user of ZooKeeper's `digest` has no colon in its name";
+        return Err(Error::invalid("url", message));
+    }
+    Ok(())
 }
 
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+/// The node under which all locks lie: empty, or a path.
+pub(super) fn root(Address { path, .. }: &Address) -> String {
+    if path.is_empty() { String::new() } else { format!("/{path}") }
 }
 
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.hosts))
-    }
-}
-
-impl Address {
-    /// Reads `zookeeper[s]://[user:password@]host[:port][,host[:port]...][/chroot]`. `others` are the hosts behind the first, which a
-    /// URL cannot hold.
-    pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
-        let address = Self::read(url, others)?;
-        let secure = url.scheme() == "zookeepers";
-        Ok(Self { tls: secure.then(|| Tls::new(options).map(Arc::new)).transpose()?, ..address })
-    }
-
-    /// The same without what TLS takes, which lies in files.
-    pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
-        let port = match url.scheme() {
-            "zookeeper" => PORT,
-            "zookeepers" => SECURE_PORT,
-            _ => return Err(malformed()),
-        };
-        let Members { hosts, user, path } = Members::read(url, others, port, malformed)?;
-        if hosts.iter().any(|host| host.port == 0) {
-            return Err(malformed());
-        }
-        if !path.is_empty() && !is_path(&path) {
-            return Err(Error::invalid(
-                "url",
-                "the path of the URL is no path on ZooKeeper: its parts must not be empty, `.` or `..`, nor look like an entry of a lock",
-            ));
-        }
-        let digest = match user {
-            Some((name, _)) if name.contains(':') => {
-                let message = "a user of ZooKeeper's `digest` has no colon in its name";
-                return Err(Error::invalid("url", message));
-            }
-            user => user.map(|(name, password)| format!("{name}:{password}")),
-        };
-        let root = if path.is_empty() { String::new() } else { format!("/{path}") };
-        Ok(Self { hosts, root, digest, tls: None })
-    }
+/// `user:password`, as the scheme `digest` takes it.
+/// There is no SASL: the library's DIGEST-MD5 draws its nonce from a generator that is not made for secrets.
+pub(super) fn digest(address: &Address) -> Option<String> {
+    address.user.as_ref().map(|(name, password)| format!("{name}:{password}"))
 }
 
 fn malformed() -> Error {
@@ -87,12 +46,14 @@ fn malformed() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use url::Url;
+
     use super::*;
     use crate::error::Code;
 
     fn read(url: &str, others: &[&str]) -> Result<Address> {
         let others: Vec<_> = others.iter().map(|&host| host.to_owned()).collect();
-        Address::read(&Url::parse(url).unwrap(), &others)
+        Address::read(&Url::parse(url).unwrap(), &others, RULES)
     }
 
     #[test]
@@ -100,9 +61,9 @@ mod tests {
         let others = ["b:7", "[::1]"];
         let address = read("zookeeper://me:hunter%2B2@a/locks%20of/x?ttl=5s", &others).unwrap();
         assert_eq!(format!("{address} {address:?}"), "a:2181,b:7,[::1]:2181 a:2181,b:7,[::1]:2181");
-        assert_eq!(address.root, "/locks of/x");
-        assert_eq!(address.digest.as_deref(), Some("me:hunter+2"));
-        assert_eq!(read("zookeeper://a:1", &[]).unwrap().root, "");
+        assert_eq!(root(&address), "/locks of/x");
+        assert_eq!(digest(&address).as_deref(), Some("me:hunter+2"));
+        assert_eq!(root(&read("zookeeper://a:1", &[]).unwrap()), "");
         assert_eq!(read("zookeepers://a", &["b:7"]).unwrap().to_string(), "a:2281,b:7");
     }
 

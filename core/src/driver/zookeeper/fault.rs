@@ -2,10 +2,10 @@
 
 use zookeeper_client::Error as Fault;
 
-use super::address::Address;
 use super::layout::Names;
 use crate::driver::hosts::Host;
 pub(super) use crate::driver::hosts::unanswered;
+use crate::driver::members::Address;
 pub(super) use crate::driver::members::ended;
 use crate::error::{Code, Error};
 use crate::port::Failure;
@@ -102,12 +102,13 @@ pub(super) fn foreign(who: &str, names: Names, folder: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::zookeeper::address::RULES;
     use crate::port::Applied;
 
     #[test]
     fn answers_are_understood() {
         let url = "zookeeper://me:hunter2@here:1".parse().expect("this is a URL");
-        let address = Address::read(&url, &[]).expect("it names a member");
+        let address = Address::read(&url, &[], RULES).expect("it names a member");
         for (fault, code, unknown) in [
             (Fault::SessionExpired, Code::Lost, false),
             (Fault::ClientClosed, Code::Lost, false),

@@ -17,9 +17,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, split}
 use tokio::net::{TcpListener, TcpStream};
 use zookeeper_client::Connector;
 
-use super::address::Address;
 use super::fault::{unintroduced, unreached};
 use crate::driver::hosts::{Host, shown};
+use crate::driver::members::Address;
 use crate::driver::tls::Tls;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
@@ -61,11 +61,11 @@ impl Relay {
     /// Opens a port for each member. It may take as long as `limit` to reach one.
     pub(super) async fn open(
         address: &Address,
-        tls: &Arc<Tls>,
+        tls: &Tls,
         limit: Duration,
         runtime: &RuntimeHandle,
     ) -> Result<Self> {
-        let mut secret = [0; 16];
+        let (tls, mut secret) = (Arc::new(tls.clone()), [0; 16]);
         runtime.random(&mut secret);
         let (sender, over) = oneshot::channel();
         let (over, failure, mut ports) = (over.shared(), Arc::default(), Vec::new());
@@ -74,7 +74,7 @@ impl Relay {
             ports.push(Host { name: Ipv4Addr::LOCALHOST.to_string(), port });
             let way = Way {
                 host: host.clone(),
-                tls: Arc::clone(tls),
+                tls: tls.clone(),
                 secret: u128::from_be_bytes(secret),
                 limit,
                 runtime: runtime.clone(),
@@ -162,8 +162,7 @@ impl Way {
         &self,
         connect: &[u8],
     ) -> Result<(Vec<u8>, impl AsyncRead + AsyncWrite + use<>)> {
-        let Host { name, port } = &self.host;
-        let mut remote = self.tls.connect(name, *port, &self.runtime).await?;
+        let mut remote = self.tls.connect(&self.host, &self.runtime).await?;
         let asking = async {
             remote.write_all(connect).await?;
             remote.flush().await?;

@@ -11,11 +11,12 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, OptionFuture, Shared, select};
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, SessionState, StateWatcher};
 
-use super::address::Address;
+use super::address::digest;
 use super::fault::{absent, ended, judge, unanswered};
 use super::layout::{Names, Node};
 use super::places::{Places, Stored};
 use super::relay::Relay;
+use crate::driver::members::Address;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::left_owners::LeftOwners;
@@ -74,7 +75,7 @@ impl Sessions {
     /// How nodes of this kind are made.
     pub(super) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
         // A certificate alone may be no identity to the server, and then a node for its creator alone cannot be made.
-        let mine = self.address.digest.is_some();
+        let mine = self.address.user.is_some();
         mode.with_acls(if mine { Acls::creator_all() } else { Acls::anyone_all() })
     }
 
@@ -130,7 +131,7 @@ impl Sessions {
                 Some(relay) => (relay.introduce(connector), relay.hosts()),
                 None => (connector, address.to_string()),
             };
-            let connector = match &address.digest {
+            let connector = match digest(address) {
                 Some(digest) => connector.with_auth("digest", digest.as_bytes()),
                 None => connector,
             };

@@ -8,7 +8,7 @@ use futures_util::future::{OptionFuture, join, join_all};
 use url::Url;
 use zookeeper_client::{Client, Error as Fault};
 
-use super::address::Address;
+use super::address::{RULES, root};
 use super::cells::ZookeeperCells;
 use super::guarantees::GUARANTEES;
 use super::layout::{CELLS, LEASES, Layout};
@@ -16,6 +16,7 @@ use super::layout::{Child, Names};
 use super::places::Stored;
 use super::session::Sessions;
 use super::steps::{Steps, children, view};
+use crate::driver::members::Address;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port;
@@ -52,8 +53,8 @@ impl ZookeeperStore {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Self> {
-        let address = Address::parse(url, others, options)?;
-        let layout = Layout::new(&address.root);
+        let address = Address::parse(url, others, options, RULES)?;
+        let layout = Layout::new(&root(&address));
         let sessions = Sessions::new(address, options, runtime);
         let cells = ZookeeperCells::new(sessions.clone(), layout.clone(), options.ttl);
         Ok(Self { sessions, layout, cells, ttl: options.ttl })
@@ -61,7 +62,7 @@ impl ZookeeperStore {
 
     /// Refuses a URL that names no server, without a connection.
     pub(crate) fn check(url: &Url, others: &[String]) -> Result<()> {
-        Address::read(url, others).map(drop)
+        Address::read(url, others, RULES).map(drop)
     }
 
     async fn call<T, W>(

@@ -332,8 +332,8 @@ impl Map {
 /// Where a node is that is named in an answer: without a name, or one it does not know, where the one asked is.
 fn place(host: &str, port: u16, asked: &Host) -> Host {
     match asked {
-        Host::Tcp(name, _) if matches!(host, "" | "?") => Host::Tcp(name.clone(), port),
-        _ => Host::Tcp(host.to_owned(), port),
+        Host::Tcp(asked) if matches!(host, "" | "?") => Host::tcp(&*asked.name, port),
+        _ => Host::tcp(host, port),
     }
 }
 
@@ -348,10 +348,6 @@ fn redirection(details: &str, asked: &Host) -> Option<Host> {
 mod tests {
     use super::*;
 
-    fn host(name: &str, port: u16) -> Host {
-        Host::Tcp(name.to_owned(), port)
-    }
-
     fn range(first: i64, last: i64, name: &str, port: i64) -> Value {
         let name = Value::BulkString(name.as_bytes().to_vec());
         Value::Array(vec![
@@ -363,15 +359,15 @@ mod tests {
 
     #[test]
     fn slots_have_owners() {
-        let asked = host("seed", 1);
+        let asked = Host::tcp("seed", 1);
         let ranges = [range(0, 99, "a", 7), range(100, 199, "", 8), range(300, 16383, "a", 7)];
         let mut map = Map::read(&Value::Array(ranges.to_vec()), &asked).unwrap();
-        assert_eq!(map.owners(), [host("a", 7), host("seed", 8)]);
-        assert_eq!(map.owner(99), Some(&host("a", 7)));
-        assert_eq!(map.owner(100), Some(&host("seed", 8)));
+        assert_eq!(map.owners(), [Host::tcp("a", 7), Host::tcp("seed", 8)]);
+        assert_eq!(map.owner(99), Some(&Host::tcp("a", 7)));
+        assert_eq!(map.owner(100), Some(&Host::tcp("seed", 8)));
         assert_eq!(map.owner(200), None);
-        map.moved(200, host("::1", 9));
-        assert_eq!(map.owner(200), Some(&host("::1", 9)));
+        map.moved(200, Host::tcp("::1", 9));
+        assert_eq!(map.owner(200), Some(&Host::tcp("::1", 9)));
         for odd in [vec![], vec![range(0, 16384, "a", 7)], vec![range(9, -1, "a", 7)]] {
             assert_eq!(Map::read(&Value::Array(odd), &asked), None);
         }
@@ -379,10 +375,10 @@ mod tests {
 
     #[test]
     fn redirections_lead_somewhere() {
-        let asked = host("seed", 1);
-        assert_eq!(redirection("3999 10.0.0.1:6381", &asked), Some(host("10.0.0.1", 6381)));
-        assert_eq!(redirection("3999 ::1:6381", &asked), Some(host("::1", 6381)));
-        assert_eq!(redirection("3999 :6381", &asked), Some(host("seed", 6381)));
+        let asked = Host::tcp("seed", 1);
+        assert_eq!(redirection("3999 10.0.0.1:6381", &asked), Some(Host::tcp("10.0.0.1", 6381)));
+        assert_eq!(redirection("3999 ::1:6381", &asked), Some(Host::tcp("::1", 6381)));
+        assert_eq!(redirection("3999 :6381", &asked), Some(Host::tcp("seed", 6381)));
         for odd in ["", "3999", "3999 here", "3999 here:x"] {
             assert_eq!(redirection(odd, &asked), None);
         }

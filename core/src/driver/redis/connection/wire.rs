@@ -8,6 +8,7 @@ use redis::{AsyncConnectionConfig, Pipeline, RedisConnectionInfo, RedisError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use crate::driver::hosts;
 use crate::driver::redis::address::{Address, Host};
 use crate::driver::redis::fault;
 use crate::driver::redis::scripts;
@@ -88,7 +89,7 @@ pub(crate) async fn connect(
 /// The error that a server sends before it closes every connection, having too many clients or being protected from strangers. A
 /// client that is just about to write would lose it, so this one only reads.
 async fn last_words(address: &Address, host: &Host, runtime: &RuntimeHandle) -> Option<Error> {
-    let Host::Tcp(name, port) = host else { return None };
+    let Host::Tcp(hosts::Host { name, port }) = host else { return None };
     let listening = async {
         let stream = TcpStream::connect((&**name, *port)).await.ok()?;
         stream.readable().await.ok()?;
@@ -128,10 +129,10 @@ async fn open(
             Box::new(SocketFile::connect(path).await.map_err(RedisError::from)?)
         }
         // The TLS of the crate would install a crypto provider for the whole process, and trust the system beside `cacert`.
-        (Host::Tcp(name, port), Some(tls)) => {
-            Box::new(tls.connect(name, *port, runtime).await.map_err(Trouble::Ours)?)
+        (Host::Tcp(host), Some(tls)) => {
+            Box::new(tls.connect(host, runtime).await.map_err(Trouble::Ours)?)
         }
-        (Host::Tcp(name, port), None) => {
+        (Host::Tcp(hosts::Host { name, port }), None) => {
             Box::new(tcp::connect(name, *port, runtime).await.map_err(RedisError::from)?)
         }
     })
