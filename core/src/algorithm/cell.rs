@@ -122,7 +122,7 @@ impl Engine {
         }
         let grown = request.backoff * 2_u32.saturating_pow(tries - 1).min(LONGEST);
         let pause = grown.mul_f64(fraction(&*self.runtime));
-        self.runtime.sleep_until(self.runtime.now() + pause).await;
+        self.runtime.sleep(pause).await;
         Ok(())
     }
 }

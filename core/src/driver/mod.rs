@@ -70,7 +70,8 @@ pub(crate) mod tls;
     feature = "host",
     feature = "mysql",
     feature = "postgres",
-    feature = "redis"
+    feature = "redis",
+    feature = "zookeeper"
 ))]
 mod within;
 #[cfg(feature = "zookeeper")]

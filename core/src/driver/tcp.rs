@@ -49,7 +49,7 @@ async fn first(addresses: Vec<SocketAddr>, runtime: &RuntimeHandle) -> io::Resul
         }
         let moment: BoxFuture<'_, ()> = match untried.len() {
             0 => Box::pin(pending()),
-            _ => Box::pin(runtime.sleep_until(runtime.now() + STAGGER)),
+            _ => Box::pin(runtime.sleep(STAGGER)),
         };
         match select(tried.next(), moment).await {
             Either::Left((Some(Ok(stream)), _)) => return Ok(stream),

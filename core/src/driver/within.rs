@@ -1,12 +1,15 @@
 //! Work with a time limit, and work that runs to its end though its caller is dropped.
 
 use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "zookeeper"
+))]
 use crate::error::{Error, Result};
 use crate::port::RuntimeHandle;
 
@@ -16,14 +19,17 @@ pub(in crate::driver) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = T>,
 ) -> Option<T> {
-    match select(pin!(work), runtime.sleep_until(runtime.now() + limit)).await {
-        Either::Left((done, _)) => Some(done),
-        Either::Right(_) => None,
-    }
+    runtime.until(runtime.now() + limit, work).await
 }
 
 /// Runs the work on a task of its own, to its end even if the caller is dropped, and returns its result.
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "zookeeper"
+))]
 pub(in crate::driver) async fn on_task<T: Send + 'static>(
     runtime: &RuntimeHandle,
     work: impl Future<Output = T> + Send + 'static,

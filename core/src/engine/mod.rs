@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use futures_util::future::{join, select};
+use futures_util::future::join;
 
 pub(crate) use attempt::Attempt;
 use cleanup::CleanupSender;
@@ -202,7 +202,7 @@ impl Engine {
                 return true;
             }
             // Both, so that the signal needs neither the network nor the client's task.
-            select(signal, self.runtime.sleep_until(hold.deadline())).await;
+            self.runtime.until(hold.deadline(), signal).await;
         }
     }
 
@@ -222,7 +222,7 @@ impl Engine {
         self.retry_delays.end();
         let end = self.runtime.now() + patience;
         let settled = join(self.cleanup.flush(), self.runs.close());
-        select(Box::pin(settled), self.runtime.sleep_until(end)).await;
+        self.runtime.until(end, Box::pin(settled)).await;
         self.runs.give_up();
         self.store.close().await;
     }

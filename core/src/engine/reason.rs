@@ -1,11 +1,10 @@
 //! The reason a waiter does not have the lock yet, for the error at the end of its wait. Shortly before that, the store is asked for the holders.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{Either, WeakShared, select};
+use futures_util::future::WeakShared;
 use scopeguard::guard;
 use serde::Deserialize;
 
@@ -105,11 +104,9 @@ impl Engine {
         if wait > LONG_WAIT {
             let late = asked.since + LONG_WAIT;
             self.runtime.sleep_until(late).await;
-            let until = self.runtime.sleep_until((late + EARLIEST_QUESTION).min(end));
-            let holder = match select(pin!(self.who_holds(lock)), until).await {
-                Either::Left((known, _)) => known.first().map(who),
-                Either::Right(_) => None,
-            };
+            let until = (late + EARLIEST_QUESTION).min(end);
+            let known = self.runtime.until(until, self.who_holds(lock)).await;
+            let holder = known.unwrap_or_default().first().map(who);
             let waited = self.runtime.now().since(asked.since);
             self.events.warn(Event::long_wait(lock.as_str(), asked.attempt, waited, holder));
         }
@@ -120,10 +117,7 @@ impl Engine {
             // Who waits longer leaves a busy store more time for its answer.
             let before = (wait / 4).clamp(LATEST_QUESTION, EARLIEST_QUESTION);
             self.runtime.sleep_until(end - before).await;
-            let asked = pin!(self.who_holds(lock));
-            if let Either::Left((found, _)) = select(asked, self.runtime.sleep_until(end)).await {
-                holders = found;
-            }
+            holders = self.runtime.until(end, self.who_holds(lock)).await.unwrap_or_default();
         }
         self.runtime.sleep_until(end).await;
         holders

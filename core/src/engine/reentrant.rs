@@ -1,13 +1,11 @@
 //! Hold counts of a scope: whoever holds a lock in it enters again without asking the store.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use event_listener::Event;
-use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
 use super::Engine;
@@ -103,9 +101,7 @@ impl Engine {
                     Wait::Try => return Ok(None),
                     Wait::Forever => changed.await,
                     Wait::Until(end) => {
-                        if let Either::Right(_) =
-                            select(changed, self.runtime.sleep_until(end)).await
-                        {
+                        if self.runtime.until(end, changed).await.is_none() {
                             let message = "the lock was not granted within the wait; another task of this scope asks for it";
                             return Err(Error::held(message));
                         }
@@ -114,9 +110,7 @@ impl Engine {
             }
         }
     }
-}
 
-impl Engine {
     /// Pushes the end of the scope's hold, as long as whoever enters is willing to wait.
     async fn extend_within(
         self: &Arc<Self>,
@@ -124,15 +118,12 @@ impl Engine {
         ttl: Duration,
         wait: Wait,
     ) -> Result<()> {
-        let extended = pin!(self.extend(local, ttl));
+        let extended = self.extend(local, ttl);
         let Wait::Until(end) = wait else { return extended.await };
-        match select(extended, self.runtime.sleep_until(end)).await {
-            Either::Left((result, _)) => result,
-            Either::Right(_) => {
-                let message = "the lock was not granted within the wait; the store does not answer";
-                Err(Error::new(Code::Timeout, message))
-            }
-        }
+        self.runtime.until(end, extended).await.unwrap_or_else(|| {
+            let message = "the lock was not granted within the wait; the store does not answer";
+            Err(Error::new(Code::Timeout, message))
+        })
     }
 }
 

@@ -1,8 +1,12 @@
 //! The clock, the timers, the tasks and the randomness: everything a deterministic run has to replace.
 
+use std::future::Future;
 use std::ops::{Add, Sub};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures_util::future::{Either, select};
 
 use super::marker::{BoxFuture, MaybeSend, MaybeSync};
 
@@ -64,6 +68,21 @@ pub trait Runtime: MaybeSend + MaybeSync + 'static {
     }
     /// Fills `bytes` from a cryptographically secure source (a seeded one in the simulator).
     fn random(&self, bytes: &mut [u8]);
+}
+
+impl dyn Runtime {
+    /// Completes after this time.
+    pub(crate) fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        self.sleep_until(self.now() + time)
+    }
+
+    /// The result of this work; `None` if it is not there at `end`. Then the work is dropped.
+    pub(crate) async fn until<T>(&self, end: Instant, work: impl Future<Output = T>) -> Option<T> {
+        match select(pin!(work), self.sleep_until(end)).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
 }
 
 /// A shared runtime.

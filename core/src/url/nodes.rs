@@ -119,7 +119,7 @@ mod redis {
         let mut over = None;
         loop {
             if there >= majority && over.is_none() {
-                over = Some(runtime.sleep_until(runtime.now() + PATIENCE));
+                over = Some(runtime.sleep(PATIENCE));
             }
             let next = match &mut over {
                 None => first.next().await,

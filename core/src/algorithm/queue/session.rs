@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use event_listener::Event;
 use futures_channel::oneshot;
-use futures_util::future::select;
 
 use super::state::{Effects, Phase, QueueState, Session};
 use crate::error::{Code, Error, Result};
@@ -266,7 +265,7 @@ async fn keep_alive<S: QueueStore>(shared: Weak<Shared<S>>, runtime: RuntimeHand
         let news = present.news.listen();
         let Some(looks) = present.tick(id) else { return };
         drop(present);
-        select(news, runtime.sleep_until(looks)).await;
+        runtime.until(looks, news).await;
     }
 }
 
@@ -282,7 +281,7 @@ async fn end_session<S: QueueStore>(shared: Arc<Shared<S>>, id: SessionId) {
             return;
         }
         drop(shared);
-        runtime.sleep_until(runtime.now() + backoff.next()).await;
+        runtime.sleep(backoff.next()).await;
         present = weak.upgrade();
     }
 }

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use futures_util::future::select;
-
 use super::shared::Shared;
 use super::state::Id;
 use super::state::Stage;
@@ -23,7 +21,7 @@ pub(super) async fn keep_alive<S: SessionStore>(
         let earlier = present.earlier.listen();
         let Some(looks) = present.tick(id) else { return };
         drop(present);
-        select(earlier, runtime.sleep_until(looks)).await;
+        runtime.until(looks, earlier).await;
     }
 }
 

@@ -80,15 +80,13 @@ impl<S: SessionStore> Shared<S> {
         work: impl Future<Output = Answer> + MaybeSend + 'static,
     ) -> Answer {
         let work = DetachOnDrop::new(Box::pin(work), &self.runtime);
-        match select(work, self.runtime.sleep_until(self.runtime.now() + self.timeout)).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right(_) => Err(too_late()),
-        }
+        let end = self.runtime.now() + self.timeout;
+        self.runtime.until(end, work).await.unwrap_or_else(|| Err(too_late()))
     }
 
     /// Waits until nothing of this owner is left.
     pub(super) async fn gone(&self, owner: OwnerId) -> Result<(), Failure> {
-        let mut over = self.runtime.sleep_until(self.runtime.now() + self.timeout);
+        let mut over = self.runtime.sleep(self.timeout);
         loop {
             let news = self.news.listen();
             if self.change(|state, _, _| !state.owners.contains_key(&owner)) {

@@ -108,7 +108,7 @@ impl<S: SessionStore> Shared<S> {
     ) -> T {
         loop {
             session.interrupt().await;
-            let again = self.runtime.sleep_until(self.runtime.now() + INTERRUPTED_AGAIN);
+            let again = self.runtime.sleep(INTERRUPTED_AGAIN);
             if let Either::Left((answer, _)) = select(locking.as_mut(), again).await {
                 return answer;
             }

@@ -85,7 +85,7 @@ impl Watches {
         known: &[Standing],
     ) -> Result<()> {
         let number = self.open().await?;
-        let mut over = pin!(self.link.runtime.sleep_until(self.link.runtime.now() + PATIENCE));
+        let mut over = pin!(self.link.runtime.sleep(PATIENCE));
         loop {
             // Before the look, so that no news is missed.
             let news = self.news.listen();

@@ -246,7 +246,7 @@ impl Shared {
         let (shared, runtime) = (Arc::downgrade(self), self.runtime.clone());
         let task = async move {
             loop {
-                runtime.sleep_until(runtime.now() + LOOK).await;
+                runtime.sleep(LOOK).await;
                 let Some(shared) = shared.upgrade() else { return };
                 {
                     let mut looks = shared.looks.lock();

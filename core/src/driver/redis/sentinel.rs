@@ -36,7 +36,7 @@ pub(super) async fn master(
 ) -> Result<Host> {
     let mut asked: FuturesUnordered<_> =
         sentinels.iter().map(|sentinel| ask(address, sentinel, name, runtime)).collect();
-    let mut end = pin!(runtime.sleep_until(runtime.now() + patience));
+    let mut end = pin!(runtime.sleep(patience));
     let (mut newest, mut words, mut failure): (Option<Word>, _, _) = (None, 0, None);
     // A single sentinel may be out of date.
     while words * 2 <= sentinels.len() {
@@ -78,7 +78,7 @@ pub(super) async fn switched(
             return;
         }
         // It is the one that is behind, or the others are.
-        runtime.sleep_until(runtime.now() + backoff.next_up_to(LISTEN_AGAIN)).await;
+        runtime.sleep(backoff.next_up_to(LISTEN_AGAIN)).await;
     }
 }
 
@@ -109,7 +109,7 @@ async fn hears_of_switch(
                 }
             }
         }
-        runtime.sleep_until(runtime.now() + LISTEN_AGAIN).await;
+        runtime.sleep(LISTEN_AGAIN).await;
     }
 }
 

@@ -162,7 +162,7 @@ impl Notices {
         let notices = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
             for pause in AGAIN_AFTER {
-                notices.runtime.sleep_until(notices.runtime.now() + pause).await;
+                notices.runtime.sleep(pause).await;
                 if notices.is_sent(&channel, &message) {
                     return;
                 }

@@ -123,7 +123,7 @@ impl Way {
                     self.runtime.spawn(Box::pin(async move { way.carry(local).await }));
                 }
                 Either::Left((Err(_), _)) => {
-                    self.runtime.sleep_until(self.runtime.now() + PAUSE).await;
+                    self.runtime.sleep(PAUSE).await;
                 }
                 Either::Right(_) => return,
             }
@@ -132,7 +132,7 @@ impl Way {
 
     /// Carries what one connection of the library says, if it is one.
     async fn carry(&self, mut local: TcpStream) {
-        let limit = self.runtime.sleep_until(self.runtime.now() + self.limit);
+        let limit = self.runtime.sleep(self.limit);
         let introduced = introduction(&mut local, self.secret);
         let Either::Left((Ok(Some(introduced)), limit)) = select(pin!(introduced), limit).await
         else {

@@ -20,7 +20,7 @@ use super::connection::wire;
 use super::fault;
 use super::keys::SLOTS;
 use super::node::Node;
-use crate::driver::within::on_task;
+use crate::driver::within::{on_task, within};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
@@ -171,7 +171,7 @@ impl Cluster {
             looks += 1;
             let pause =
                 if looks < SHORT_LOOKS { backoff.next_up_to(SHORT_PAUSE) } else { backoff.next() };
-            self.runtime.sleep_until(self.runtime.now() + pause).await;
+            self.runtime.sleep(pause).await;
         }
     }
 
@@ -216,8 +216,8 @@ impl Cluster {
             (up, known)
         };
         for (host, node) in up {
-            let slow = self.runtime.sleep_until(self.runtime.now() + route::SLOW);
-            if let Either::Left((Ok(reply), _)) = select(pin!(node.look(question())), slow).await
+            let answer = within(&self.runtime, route::SLOW, node.look(question()));
+            if let Some(Ok(reply)) = answer.await
                 && let Some(map) = Map::read(&reply, &host)
             {
                 return Ok(map);
@@ -225,8 +225,7 @@ impl Cluster {
         }
         // Nobody we are connected to: whoever of those we know answers first.
         let mut asked: FuturesUnordered<_> = known.iter().map(|host| self.ask(host)).collect();
-        let mut end =
-            pin!(self.runtime.sleep_until(self.runtime.now() + self.options.connect_timeout));
+        let mut end = pin!(self.runtime.sleep(self.options.connect_timeout));
         let mut failure = None;
         loop {
             match select(pin!(asked.next()), end.as_mut()).await {

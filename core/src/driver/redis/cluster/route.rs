@@ -246,7 +246,7 @@ impl Cluster {
     async fn watched<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
-            let slow = self.runtime.sleep_until(self.runtime.now() + SLOW);
+            let slow = self.runtime.sleep(SLOW);
             match select(work.as_mut(), slow).await {
                 Either::Left((done, _)) => return done,
                 Either::Right(_) => self.doubt(),
