@@ -1,9 +1,10 @@
-//! Refusals of requests for a lease that lives with its client's session.
+//! Answers about a lease that lives with its client's session.
 
 use std::time::Duration;
 
 use crate::error::{Code, Error};
-use crate::port::{Action, Failure, Take};
+use crate::fence::Token;
+use crate::port::{Action, Failure, Outcome, Take};
 
 /// Why a step is refused that asks for a vote, or for a longer lease than the session's.
 pub(super) fn refusal(action: &Action, most: Duration) -> Option<Failure> {
@@ -22,6 +23,17 @@ pub(super) fn refusal(action: &Action, most: Duration) -> Option<Failure> {
         );
         Failure::refused(Error::invalid("ttl", message))
     })
+}
+
+/// The answer to a step that waits behind so many others, as far as is known.
+pub(super) fn queued(ahead: usize) -> Outcome {
+    let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+    Outcome::Queued { last: Token::default(), left: None, ahead, foreign: false }
+}
+
+/// The answer to a Free or a Leave that has found something or not.
+pub(super) fn removed(found: bool) -> Outcome {
+    if found { Outcome::Freed } else { Outcome::Gone }
 }
 
 /// The store has not answered the heartbeats of late, so that nothing can be promised.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use scopeguard::{ScopeGuard, guard};
 
+use super::super::session_lease::removed;
 use super::session::Shared;
 use super::state::Orphan;
 use super::state::Stage;
@@ -21,8 +22,7 @@ impl<S: QueueStore> Shared<S> {
             Some(Orphan { session, lock: own.lock.clone(), owner, rank: own.rank.clone() })
         });
         let Some(orphan) = orphan else { return Ok(Outcome::Gone) };
-        let found = self.take_away(orphan).await?;
-        Ok(if found { Outcome::Freed } else { Outcome::Gone })
+        self.take_away(orphan).await.map(removed)
     }
 
     /// A Leave of an attempt of which nothing is known here, after an unknown outcome.
@@ -30,15 +30,14 @@ impl<S: QueueStore> Shared<S> {
         let session = self.change(|state, now, effects| Some(state.live(now, effects)?.id));
         let Some(session) = session else { return Ok(Outcome::Gone) };
         let orphan = Orphan { session, lock: lock.clone(), owner, rank: None };
-        let found = self.take_away(orphan).await?;
-        Ok(if found { Outcome::Freed } else { Outcome::Gone })
+        self.take_away(orphan).await.map(removed)
     }
 
     /// Removes the entry of another client, in a session of this one.
     pub(super) async fn break_hold(self: &Arc<Self>, lock: &LockKey, owner: OwnerId) -> Answer {
         let session = self.session().await.map_err(Failure::refused)?;
         match self.store.leave(session, lock, owner, None).await {
-            Ok(found) => Ok(if found { Outcome::Freed } else { Outcome::Gone }),
+            Ok(found) => Ok(removed(found)),
             Err(failure) => {
                 self.ended_by(session, &failure);
                 Err(failure)
@@ -103,7 +102,7 @@ impl<S: QueueStore> Shared<S> {
                     return;
                 }
                 drop(shared);
-                runtime.sleep_until(runtime.now() + backoff.next()).await;
+                runtime.sleep(backoff.next()).await;
             }
         }));
     }

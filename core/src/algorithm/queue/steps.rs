@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scopeguard::{ScopeGuard, guard};
 
-use super::super::session_lease::{doubt, refusal};
+use super::super::session_lease::{doubt, queued, refusal};
 use super::order::{Want, to_watch};
 use super::session::Shared;
 use super::state::{Effects, Orphan, QueueState};
@@ -43,7 +43,10 @@ impl<S: QueueStore> Shared<S> {
                 if known { self.remove(owner).await } else { self.refuse(&step.lock, owner).await }
             }
             Action::Break => self.break_hold(&step.lock, owner).await,
-            Action::Read => self.read(&step.lock).await.map(Outcome::State),
+            Action::Read => {
+                let all = self.store.show(&step.lock).await.map_err(Failure::refused)?;
+                Ok(Outcome::State(state(all)))
+            }
         }
     }
 
@@ -71,7 +74,7 @@ impl<S: QueueStore> Shared<S> {
             return Ok(Outcome::Gone);
         };
         let kind = joined.before.first().map_or(step.kind, |first| first.mode.kind());
-        let ahead = u32::try_from(joined.before.len()).unwrap_or(u32::MAX);
+        let ahead = joined.before.len();
         let stage = self.change(|state, now, effects| {
             place(state, session, (&step.lock, owner), joined, effects);
             let own = state.get(owner)?;
@@ -93,18 +96,16 @@ impl<S: QueueStore> Shared<S> {
                 Err(Failure::unknown(doubt().error))
             }
             Some(Stage::Holding) => self.answer_of(owner),
+            // An entry that was refused. What is not confirmed goes on in the background.
             Some(_) if kind != step.kind => {
-                self.give_up(owner).await;
+                let _ = self.remove(owner).await;
                 Ok(Outcome::Conflict { kind })
             }
             Some(_) if !wait => {
-                self.give_up(owner).await;
+                let _ = self.remove(owner).await;
                 Ok(Outcome::Held { left: None })
             }
-            Some(_) => {
-                let (last, left, foreign) = (Token::default(), None, false);
-                Ok(Outcome::Queued { last, left, ahead, foreign })
-            }
+            Some(_) => Ok(queued(ahead)),
         }
     }
 
@@ -150,11 +151,6 @@ impl<S: QueueStore> Shared<S> {
         }
     }
 
-    /// Removes an entry that was refused. What is not confirmed goes on in the background.
-    async fn give_up(self: &Arc<Self>, owner: OwnerId) {
-        let _ = self.remove(owner).await;
-    }
-
     /// The answer to a step whose owner is to hold.
     pub(super) fn answer_of(self: &Arc<Self>, owner: OwnerId) -> Answer {
         self.change(|state, now, effects| {
@@ -174,22 +170,17 @@ impl<S: QueueStore> Shared<S> {
             let in_doubt = state.live(now, effects)?.is_in_doubt(now);
             let own = state.get(owner).filter(|own| own.stage == Stage::Waiting)?;
             own.ttl = ttl;
-            let ahead = u32::try_from(own.before.len()).unwrap_or(u32::MAX);
+            let ahead = own.before.len();
             // An error leaves the base where it was.
-            let answer = watched.and_then(|()| if in_doubt { Err(doubt()) } else { Ok(ahead) });
+            let answer =
+                watched.and_then(|()| if in_doubt { Err(doubt()) } else { Ok(queued(ahead)) });
             if answer.is_ok() {
                 // A Refresh that another one overtook does not move it back.
                 own.base = own.base.max(received);
             }
             Some(answer)
         });
-        match waits {
-            Some(ahead) => {
-                let (last, left, foreign) = (Token::default(), None, false);
-                Ok(Outcome::Queued { last, left, ahead: ahead?, foreign })
-            }
-            None => self.renew(owner, ttl),
-        }
+        waits.unwrap_or_else(|| self.renew(owner, ttl))
     }
 
     /// Answered from the session, without a request.
@@ -238,13 +229,6 @@ fn ended() -> Error {
     Error::new(Code::Unavailable, "the session has ended; another one is opened")
 }
 
-impl<S: QueueStore> Shared<S> {
-    pub(super) async fn read(self: &Arc<Self>, lock: &LockKey) -> Result<LockState, Failure> {
-        let all = self.store.show(lock).await.map_err(Failure::refused)?;
-        Ok(state(all))
-    }
-}
-
 /// The holders and the waiters, by the same rule by which each of them knows what it is.
 fn state(all: Vec<EntryView>) -> LockState {
     let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
@@ -257,8 +241,6 @@ fn state(all: Vec<EntryView>) -> LockState {
         before.push(standing);
         if holds {
             state.last = state.last.max(token.unwrap_or_default());
-        }
-        if holds {
             state.holders.push(HolderView { mode, token, left, held_for: None, info, owner });
         } else if mode.kind() == kind {
             state.waiters.push(WaiterView { mode, info, waiting_for: age });

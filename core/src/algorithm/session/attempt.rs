@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, ready, select};
 
+use super::super::session_lease::{queued, removed};
 use super::open::{MOST, Numbered};
 use super::shared::Shared;
 use super::state::Id;
@@ -18,10 +19,6 @@ use crate::port::{
 
 /// An answer does not wait longer for a session to be opened.
 const QUICK: Duration = Duration::from_millis(50);
-
-/// Somebody else has the lock, and nothing is known of the queue.
-const QUEUED: Outcome =
-    Outcome::Queued { last: Token::new(0), left: None, ahead: 0, foreign: false };
 
 /// The parameters of an attempt.
 #[derive(Clone)]
@@ -140,7 +137,7 @@ impl<S: SessionStore> Shared<S> {
                 None => shared.borrow().await,
             }
         });
-        let soon = self.runtime.sleep_until(self.runtime.now() + QUICK);
+        let soon = self.runtime.sleep(QUICK);
         let opening = match select(opening, soon).await {
             Either::Left((Err(error), _)) => {
                 self.forget(owner);
@@ -157,7 +154,7 @@ impl<S: SessionStore> Shared<S> {
                 Err(_) => shared.ends_untold(owner),
             }
         }));
-        Ok(QUEUED)
+        Ok(queued(0))
     }
 
     /// Waits for a lock that was taken a moment ago. What becomes of that soon is answered; else that the lock is taken, if the server
@@ -179,7 +176,7 @@ impl<S: SessionStore> Shared<S> {
         let sent = self.runtime.now();
         session.beat().await.map_err(|failure| Failure::unknown(failure.error))?;
         self.refused(&lock, main, sent);
-        Ok(QUEUED)
+        Ok(queued(0))
     }
 
     /// From now on the result of an attempt comes as a notice, not as an answer. False if the attempt is not asking any more.
@@ -218,6 +215,6 @@ impl<S: SessionStore> Shared<S> {
             Err(_) => self.lose(id),
         }
         self.forget(owner);
-        answer.map(|had| if had { Outcome::Freed } else { Outcome::Gone })
+        answer.map(removed)
     }
 }

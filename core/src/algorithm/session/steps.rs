@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::session_lease::{doubt, refusal};
+use super::super::session_lease::{doubt, queued, refusal};
 use super::attempt::Ask;
 use super::shared::Shared;
 use super::state::{Own, Stage};
@@ -86,8 +86,7 @@ impl<S: SessionStore> Shared<S> {
                 return Some(Err(doubt()));
             }
             own.base = own.base.max(now);
-            let last = Token::default();
-            Some(Ok(Outcome::Queued { last, left: None, ahead: 0, foreign: false }))
+            Some(Ok(queued(0)))
         });
         waits.unwrap_or_else(|| self.renew(owner, ttl))
     }
