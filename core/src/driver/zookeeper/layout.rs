@@ -61,14 +61,7 @@ impl Layout {
     /// The folder of a cell, and its node there.
     pub(super) fn cell(&self, key: &CellKey) -> (String, String) {
         let CellKey { family, name, .. } = key;
-        let mut text = String::new();
-        for letter in name.chars() {
-            if matches!(letter, '%' | '/') || is_refused(letter) {
-                escape(&mut text, letter);
-            } else {
-                text.push(letter);
-            }
-        }
+        let text = escaped(name, &['%', '/']);
         let folder = format!("{}/{:02}", self.cells(), remainder(&text));
         let path = format!("{folder}/{}:{text}", family.word());
         (folder, path)
@@ -97,14 +90,7 @@ fn is_refused(letter: char) -> bool {
 
 /// A part of a name as a part of a path. What the server refuses, and what would be taken for something else, is written by `%`.
 fn written(part: &str, first: bool) -> String {
-    let mut text = String::new();
-    for letter in part.chars() {
-        if letter == '%' || is_refused(letter) {
-            escape(&mut text, letter);
-        } else {
-            text.push(letter);
-        }
-    }
+    let mut text = escaped(part, &['%']);
     let reserved = first && text == "zookeeper";
     if matches!(&*text, "." | "..")
         || reserved
@@ -114,6 +100,19 @@ fn written(part: &str, first: bool) -> String {
         escape(&mut text, last);
     }
     if text.is_empty() { "%".to_owned() } else { text }
+}
+
+/// The text with these letters written by `%`, and those that the server refuses.
+fn escaped(text: &str, letters: &[char]) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        if letters.contains(&letter) || is_refused(letter) {
+            escape(&mut escaped, letter);
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 fn escape(text: &mut String, letter: char) {

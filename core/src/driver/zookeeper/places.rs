@@ -23,35 +23,15 @@ struct Anchor {
     mutex: bool,
 }
 
-/// An entry where it lies.
-#[derive(Clone, Debug)]
-pub(super) struct Stored {
-    pub(super) rank: Rank,
-    pub(super) mode: Mode,
+/// The owner id in the name of an entry's node.
+pub(super) fn owner(rank: &Rank) -> Option<OwnerId> {
+    OwnerId::parse(parts(rank).2.trim_start_matches("_c_").trim_end_matches('-'))
 }
 
-impl Stored {
-    pub(super) fn of(standing: &Standing) -> Self {
-        let Standing { rank, mode } = standing.clone();
-        Self { rank, mode }
-    }
-
-    pub(super) fn standing(&self) -> Standing {
-        let Self { rank, mode } = self.clone();
-        Standing { rank, mode }
-    }
-
-    /// The owner id in the name of its node.
-    pub(super) fn owner(&self) -> Option<OwnerId> {
-        OwnerId::parse(parts(&self.rank).2.trim_start_matches("_c_").trim_end_matches('-'))
-    }
-
-    /// The path of its node.
-    pub(super) fn path(&self) -> String {
-        let (folder, names, stem) = parts(&self.rank);
-        let marker = names.marker(self.mode);
-        format!("{folder}/{stem}{marker}{}", digits(sequence(&self.rank)))
-    }
+/// The path of an entry's node.
+pub(super) fn path(Standing { rank, mode }: &Standing) -> String {
+    let (folder, names, stem) = parts(rank);
+    format!("{folder}/{stem}{}{}", names.marker(*mode), digits(sequence(rank)))
 }
 
 /// The server's number of an entry.
@@ -122,7 +102,7 @@ impl Places {
     }
 
     /// The entries among the children of a folder, in order.
-    pub(super) fn stored(&self, folder: &str, names: Names, children: &[String]) -> Vec<Stored> {
+    pub(super) fn stored(&self, folder: &str, names: Names, children: &[String]) -> Vec<Standing> {
         let read = |name: &String| Child::read(name, names).entry();
         let mut nodes: Vec<_> = children.iter().filter_map(read).collect();
         let known = self.0.lock().get(folder).map(|anchor| (anchor.place, anchor.mutex));
@@ -136,7 +116,7 @@ impl Places {
         let near = near.or_else(|| Some(first(folder, nodes.first()?.sequence)));
         let stored = |node: Node| {
             let rank = rank(folder, names, &node, beside(near.unwrap_or_default(), node.sequence));
-            Stored { rank, mode: node.mode }
+            Standing { rank, mode: node.mode }
         };
         let mut all: Vec<_> = nodes.into_iter().map(stored).collect();
         all.sort_by(|one, other| one.rank.cmp(&other.rank));
@@ -193,7 +173,7 @@ mod tests {
             places.stored("/x", Names::Curator, &["_c_x-lock-0000000000".to_owned()])[0].rank,
             later
         );
-        assert_eq!(next.path(), "/x/_c_x-lock-0000000000");
+        assert_eq!(path(&next), "/x/_c_x-lock-0000000000");
         places.leave(&later);
         assert!(places.0.lock().is_empty());
     }

@@ -14,13 +14,14 @@ use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, SessionState, St
 use super::address::digest;
 use super::fault::{absent, ended, judge, unanswered};
 use super::layout::{Names, Node};
-use super::places::{Places, Stored};
+use super::places::Places;
 use super::relay::Relay;
 use crate::driver::members::Address;
+use crate::driver::within::{on_task, within};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::left_owners::LeftOwners;
-use crate::port::{Failure, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId};
+use crate::port::{Failure, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId, Standing};
 use crate::runtime::sync::Mutex;
 
 /// The sessions of a client, and what they share.
@@ -58,7 +59,7 @@ pub(super) struct Session {
     sink: QueueSink,
     over: Shared<oneshot::Receiver<()>>,
     /// The entries of this session.
-    pub(super) own: Mutex<BTreeMap<Rank, Stored>>,
+    pub(super) own: Mutex<BTreeMap<Rank, Standing>>,
     /// Owners whose join makes no entry.
     pub(super) left: Mutex<LeftOwners>,
     /// The entries that are watched.
@@ -214,14 +215,9 @@ impl Sessions {
         limit: Duration,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
-        let (sender, answer) = oneshot::channel();
-        let over = self.runtime.sleep_until(self.runtime.now() + limit);
-        self.runtime.spawn(Box::pin(async move {
-            if let Either::Left((answer, _)) = select(pin!(work), over).await {
-                let _ = sender.send(answer);
-            }
-        }));
-        answer.await.ok()
+        let runtime = self.runtime.clone();
+        let work = async move { within(&runtime, limit, work).await };
+        on_task(&self.runtime, work).await.ok().flatten()
     }
 
     /// Does something that needs no session of the caller's.
@@ -244,7 +240,7 @@ impl Sessions {
         let state = self.state.lock();
         let rank = self.places.enter(folder, names, node);
         if state.open.contains_key(&session.id) {
-            let stored = Stored { rank: rank.clone(), mode: node.mode };
+            let stored = Standing { rank: rank.clone(), mode: node.mode };
             session.own.lock().insert(rank.clone(), stored);
         } else {
             self.places.leave(&rank);

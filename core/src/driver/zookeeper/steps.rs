@@ -10,11 +10,11 @@ use zookeeper_client::{Client, CreateMode, Error as Fault, MultiWriteError};
 use super::fault::{foreign, judge, not_kazoos};
 use super::layout::{Child, Names, Node, digits};
 use super::layout::{LEASES, Layout};
-use super::places::{Stored, folder, named, names};
+use super::places::{folder, named, names, owner, path};
 use super::session::{Session, Sessions};
 use crate::driver::entry_text::EntryText;
 use crate::error::{Code, Error};
-use crate::port::{Entry, EntryView, Failure, Joined, LockKey, OwnerId, Rank};
+use crate::port::{Entry, EntryView, Failure, Joined, LockKey, OwnerId, Rank, Standing};
 
 /// Fencing tokens are made of numbers below this.
 const MOST: u64 = 1 << 48;
@@ -127,7 +127,6 @@ impl Steps {
         before.retain(|stored| stored.rank < rank);
         before.extend(beside);
         before.sort_by(|one, other| one.rank.cmp(&other.rank));
-        let before = before.iter().map(Stored::standing).collect();
         Ok(Some(Joined { rank, fence, before }))
     }
 
@@ -145,7 +144,7 @@ impl Steps {
     }
 
     /// An entry as it is now.
-    pub(super) async fn find(&self, rank: &Rank) -> Result<Option<Stored>, Failure> {
+    pub(super) async fn find(&self, rank: &Rank) -> Result<Option<Standing>, Failure> {
         let Session { client, .. } = &*self.session;
         let (confirmed, listed) = join(confirm(client), children(client, folder(rank))).await;
         let listed = confirmed.and(listed).map_err(|fault| self.failed(&fault))?;
@@ -179,7 +178,7 @@ impl Steps {
             let listed = listed.map_err(|fault| self.failed(&fault))?;
             let mut all = self.sessions.places.stored(folder, names, &listed).into_iter();
             let name = named(folder, names, &stem);
-            let is_ours = |stored: &Stored| stored.rank.name() == name;
+            let is_ours = |stored: &Standing| stored.rank.name() == name;
             if let Some(found) = all.find(is_ours) {
                 return self.remove(&found.rank).await;
             }
@@ -194,7 +193,7 @@ impl Steps {
             None => self.find(rank).await?,
         };
         let deleted = match stored {
-            Some(stored) => self.session.client.delete(&stored.path(), None).await,
+            Some(stored) => self.session.client.delete(&path(&stored), None).await,
             None => Err(Fault::NoNode),
         };
         match deleted {
@@ -223,28 +222,24 @@ pub(super) fn confirm(client: &Client) -> impl Future<Output = Result<(), Fault>
 
 /// The children of a node; none if it is not there.
 pub(super) async fn children(client: &Client, folder: &str) -> Result<Vec<String>, Fault> {
-    none_if_absent(client.list_children(folder).await)
-}
-
-fn none_if_absent(listed: Result<Vec<String>, Fault>) -> Result<Vec<String>, Fault> {
-    match listed {
+    match client.list_children(folder).await {
         Err(Fault::NoNode) => Ok(Vec::new()),
         listed => listed,
     }
 }
 
 /// An entry as it describes itself; `None`: it is gone.
-pub(super) async fn view(client: &Client, stored: Stored) -> Result<Option<EntryView>, Fault> {
-    let (value, stat) = match client.get_data(&stored.path()).await {
+pub(super) async fn view(client: &Client, standing: Standing) -> Result<Option<EntryView>, Fault> {
+    let (value, stat) = match client.get_data(&path(&standing)).await {
         Ok(found) => found,
         Err(Fault::NoNode) => return Ok(None),
         Err(fault) => return Err(fault),
     };
     let own = EntryText::parse(&value);
-    let owner = own.as_ref().and_then(|_| stored.owner());
-    let line = own.unwrap_or_else(|| EntryText::foreign(stored.mode));
+    let owner = own.as_ref().and_then(|_| owner(&standing.rank));
+    let line = own.unwrap_or_else(|| EntryText::foreign(standing.mode));
     let fence = Some(stat.czxid.unsigned_abs());
-    let (standing, EntryText { limit, info, .. }) = (stored.standing(), line);
+    let EntryText { limit, info, .. } = line;
     let (age, left) = Default::default();
     Ok(Some(EntryView { standing, owner, fence, limit, age, left, info }))
 }

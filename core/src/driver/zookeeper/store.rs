@@ -13,7 +13,6 @@ use super::cells::ZookeeperCells;
 use super::guarantees::GUARANTEES;
 use super::layout::{CELLS, LEASES, Layout};
 use super::layout::{Child, Names};
-use super::places::Stored;
 use super::session::Sessions;
 use super::steps::{Steps, children, view};
 use crate::driver::members::Address;
@@ -90,7 +89,7 @@ impl ZookeeperStore {
     }
 
     /// The entries of a lock; the newest, or what the member knows that is asked.
-    async fn stored(&self, lock: &LockKey, newest: bool) -> Result<Vec<Stored>> {
+    async fn stored(&self, lock: &LockKey, newest: bool) -> Result<Vec<Standing>> {
         let (main, leases) = (self.layout.folder(lock), self.layout.leases(lock));
         let names = Names::of(lock.layout());
         let sessions = self.sessions.clone();
@@ -180,7 +179,7 @@ impl QueueStore for ZookeeperStore {
     }
 
     async fn standings(&self, lock: &LockKey) -> Result<Vec<Standing>> {
-        Ok(self.stored(lock, true).await?.iter().map(Stored::standing).collect())
+        self.stored(lock, true).await
     }
 
     async fn end(&self, of: SessionId) -> Result<(), Failure> {

@@ -3,20 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
+use scopeguard::{ScopeGuard, guard};
 use zookeeper_client::{Error as Fault, EventType, OneshotWatcher};
 
 use super::layout::Layout;
-use super::places::Stored;
+use super::places::path;
 use super::session::Sessions;
 use super::steps::Steps;
 use crate::port::{Failure, LockKey, QueueNotice, Rank, SessionId, Standing};
-
-/// The result of a look at an entry.
-enum Seen {
-    /// It is there. Its end is told.
-    There(OneshotWatcher),
-    Gone,
-}
 
 impl Steps {
     /// Watches entries; answers those that are gone.
@@ -36,16 +30,19 @@ impl Steps {
     ) -> Result<Option<Rank>, Failure> {
         let rank = &known.rank;
         if !self.session.watched.lock().insert(rank.clone()) {
-            return match self.session.client.get_data(&Stored::of(known).path()).await {
+            return match self.session.client.get_data(&path(known)).await {
                 Ok(_) => Ok(None),
                 Err(Fault::NoNode) => Ok(Some(rank.clone())),
                 Err(fault) => Err(self.failed(&fault)),
             };
         }
-        let mut placing = Placing { steps: self, rank, placed: false };
+        // Who else relied on it finds out with its next look.
+        let unplaced = guard((), |()| {
+            self.session.watched.lock().remove(rank);
+        });
         match self.see(known).await? {
-            Seen::There(watcher) => {
-                placing.placed = true;
+            Some(watcher) => {
+                ScopeGuard::into_inner(unplaced);
                 let watched = Watched {
                     sessions: Arc::downgrade(&self.sessions),
                     session: self.session.id,
@@ -56,33 +53,17 @@ impl Steps {
                 self.sessions.runtime.spawn(Box::pin(watched.follow(watcher)));
                 Ok(None)
             }
-            Seen::Gone => Ok(Some(rank.clone())),
+            None => Ok(Some(rank.clone())),
         }
     }
 
-    /// Looks at an entry and watches it.
-    async fn see(&self, known: &Standing) -> Result<Seen, Failure> {
+    /// Looks at an entry and watches it. `None`: it is gone.
+    async fn see(&self, known: &Standing) -> Result<Option<OneshotWatcher>, Failure> {
         // A look that finds nothing leaves no watch, which would wait for an entry that never comes.
-        match self.session.client.get_and_watch_data(&Stored::of(known).path()).await {
-            Ok((_, _, watcher)) => Ok(Seen::There(watcher)),
-            Err(Fault::NoNode) => Ok(Seen::Gone),
+        match self.session.client.get_and_watch_data(&path(known)).await {
+            Ok((_, _, watcher)) => Ok(Some(watcher)),
+            Err(Fault::NoNode) => Ok(None),
             Err(fault) => Err(self.failed(&fault)),
-        }
-    }
-}
-
-/// A watch that is being placed.
-struct Placing<'a> {
-    steps: &'a Steps,
-    rank: &'a Rank,
-    placed: bool,
-}
-
-impl Drop for Placing<'_> {
-    fn drop(&mut self) {
-        // Who else relied on it finds out with its next look.
-        if !self.placed {
-            self.steps.session.watched.lock().remove(self.rank);
         }
     }
 }
@@ -105,7 +86,7 @@ impl Watched {
             let Some(session) = sessions.get(self.session) else { return };
             let Self { layout, lock, known, .. } = &self;
             let seen = if event == EventType::NodeDeleted {
-                Ok(Seen::Gone)
+                Ok(None)
             } else {
                 let (layout, known) = (layout.clone(), known.clone());
                 let steps = |sessions, session| async move {
@@ -114,11 +95,11 @@ impl Watched {
                 sessions.call(self.session, steps).await
             };
             let notice = match seen {
-                Ok(Seen::There(next)) => {
+                Ok(Some(next)) => {
                     watcher = next;
                     continue;
                 }
-                Ok(Seen::Gone) => {
+                Ok(None) => {
                     sessions.left(&session, &known.rank);
                     QueueNotice::Gone { lock: lock.clone(), rank: known.rank.clone() }
                 }
