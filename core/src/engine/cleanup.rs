@@ -85,6 +85,8 @@ pub(crate) async fn run(
     runtime: RuntimeHandle,
     retry_delays: RetryDelays,
 ) {
+    let settling =
+        |batch, begun| settle(batch, begun, store.clone(), runtime.clone(), retry_delays.clone());
     let mut under_way = FuturesUnordered::new();
     let mut open = true;
     let mut flushes: Vec<oneshot::Sender<()>> = Vec::new();
@@ -110,27 +112,14 @@ pub(crate) async fn run(
             match message {
                 Message::Cleanup(cleanup) => batch.push(cleanup),
                 Message::Finish(cleanup, begun) => {
-                    let (store, runtime) = (store.clone(), runtime.clone());
-                    under_way.push(settle(
-                        vec![cleanup],
-                        Some(begun),
-                        store,
-                        runtime,
-                        retry_delays.clone(),
-                    ));
+                    under_way.push(settling(vec![cleanup], Some(begun)));
                 }
                 Message::Flush(done) => flushes.push(done),
             }
             next = inbox.0.try_recv().ok();
         }
         if !batch.is_empty() {
-            under_way.push(settle(
-                batch,
-                None,
-                store.clone(),
-                runtime.clone(),
-                retry_delays.clone(),
-            ));
+            under_way.push(settling(batch, None));
         }
     }
 }
