@@ -12,6 +12,18 @@ pub(super) trait Written {
     fn written(&self) -> Value;
 }
 
+macro_rules! as_they_are {
+    ($($type:ty),+) => {$(
+        impl Written for $type {
+            fn written(&self) -> Value {
+                json!(self)
+            }
+        }
+    )+};
+}
+
+as_they_are!(bool, Option<bool>, u32, String);
+
 impl Written for Duration {
     fn written(&self) -> Value {
         json!(self.as_secs_f64() * 1000.0)
@@ -21,30 +33,6 @@ impl Written for Duration {
 impl Written for Option<Duration> {
     fn written(&self) -> Value {
         self.as_ref().map_or(Value::Null, Written::written)
-    }
-}
-
-impl Written for bool {
-    fn written(&self) -> Value {
-        json!(self)
-    }
-}
-
-impl Written for Option<bool> {
-    fn written(&self) -> Value {
-        json!(self)
-    }
-}
-
-impl Written for u32 {
-    fn written(&self) -> Value {
-        json!(self)
-    }
-}
-
-impl Written for String {
-    fn written(&self) -> Value {
-        json!(self)
     }
 }
 
