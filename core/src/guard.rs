@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::{BoxFuture, Mode};
+use crate::port::{BoxFuture, MaybeSend, Mode};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -23,13 +23,7 @@ use crate::released::Released;
 pub struct Pending<T>(BoxFuture<'static, Result<T>>);
 
 impl<T> Pending<T> {
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn new(work: impl Future<Output = Result<T>> + Send + 'static) -> Self {
-        Self(Box::pin(work))
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) fn new(work: impl Future<Output = Result<T>> + 'static) -> Self {
+    pub(crate) fn new(work: impl Future<Output = Result<T>> + MaybeSend + 'static) -> Self {
         Self(Box::pin(work))
     }
 }
