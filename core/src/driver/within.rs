@@ -14,12 +14,13 @@ use crate::error::{Error, Result};
 use crate::port::RuntimeHandle;
 
 /// The result of this work; `None` if it takes longer than the limit. Then it is dropped.
-pub(in crate::driver) async fn within<T>(
+// Not `async`: that would hold the work twice.
+pub(in crate::driver) fn within<T>(
     runtime: &RuntimeHandle,
     limit: Duration,
     work: impl Future<Output = T>,
-) -> Option<T> {
-    runtime.until(runtime.now() + limit, work).await
+) -> impl Future<Output = Option<T>> {
+    runtime.until(runtime.now() + limit, work)
 }
 
 /// Runs the work on a task of its own, to its end even if the caller is dropped, and returns its result.
