@@ -20,8 +20,19 @@ use crate::port::{LeaseHandle, RuntimeHandle};
 pub(crate) struct StoreUrl {
     url: Url,
     /// The hosts behind the first, which are no part of a URL as others know it.
+    #[cfg_attr(
+        not(any(
+            feature = "etcd",
+            feature = "postgres",
+            feature = "redis",
+            feature = "zookeeper"
+        )),
+        allow(dead_code)
+    )]
+    // Those stand on many hosts.
     others: Vec<String>,
     /// The nodes, if it is a quorum; `url` is then the first of them.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
     nodes: Vec<Url>,
     /// Parameters that change nothing here.
     ignored: Vec<&'static str>,
@@ -247,7 +258,16 @@ impl StoreUrl {
         Ok(())
     }
 
-    #[allow(clippy::unused_async)] // Memory is there at once; ZooKeeper connects later.
+    #[cfg_attr(
+        not(any(
+            feature = "etcd",
+            feature = "mysql",
+            feature = "postgres",
+            feature = "redis",
+            feature = "sqlite"
+        )),
+        allow(clippy::unused_async, unused_variables)
+    )] // Memory is there at once; ZooKeeper connects later.
     pub(crate) async fn open(
         &self,
         options: &Options,

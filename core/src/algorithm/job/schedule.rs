@@ -147,7 +147,10 @@ impl Times {
     }
 
     /// The run that is due when the store's clock shows `clock`.
-    #[allow(clippy::unnecessary_wraps, reason = "a calendar may have no instant")]
+    #[cfg_attr(
+        not(feature = "cron"),
+        expect(clippy::unnecessary_wraps, reason = "a calendar may have no instant")
+    )]
     pub(super) fn due(&self, clock: u64) -> Result<Due> {
         match self {
             Self::Every(period) => {
@@ -168,7 +171,10 @@ impl Times {
     }
 
     /// The earliest time by the store's clock at which a later instant than this is due.
-    #[allow(clippy::unnecessary_wraps, reason = "a calendar may have no instant")]
+    #[cfg_attr(
+        not(feature = "cron"),
+        expect(clippy::unnecessary_wraps, reason = "a calendar may have no instant")
+    )]
     pub(super) fn after(&self, instant: u64) -> Option<u64> {
         match self {
             Self::Every(period) => {
