@@ -6,6 +6,7 @@ use crate::error::{Code, Error, Result};
 
 /// A value in a statement or in a row. It may prove a hold, so no log shows it.
 #[derive(Clone, PartialEq)]
+#[cfg_attr(not(any(feature = "mysql", feature = "postgres")), allow(unreachable_pub))]
 pub enum Value {
     Null,
     /// Also a moment, in µs since 1970, and a truth.
@@ -61,6 +62,7 @@ pub(in crate::driver) fn name(text: impl Into<String>) -> Value {
 
 /// A row that a statement answers.
 #[derive(Debug)]
+#[cfg_attr(not(any(feature = "mysql", feature = "postgres")), allow(unreachable_pub))]
 pub struct Row(pub(in crate::driver) Vec<Value>);
 
 /// A column's value.

@@ -36,6 +36,7 @@ pub(in crate::driver) struct Waits {
 
 struct Waited {
     /// The newest version that was read, where notices lie in the row.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code))]
     seen: u64,
     /// How many wait there before the first of ours; `None` if none of ours waits.
     ahead: Option<usize>,
@@ -120,6 +121,7 @@ impl<D: Dialect> Link<D> {
     }
 
     /// One of ours has its turn.
+    #[cfg(feature = "mysql")]
     pub(in crate::driver) fn has_turn(&self) {
         self.waits.lock().moved = self.runtime.now();
     }

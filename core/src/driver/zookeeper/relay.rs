@@ -61,11 +61,11 @@ impl Relay {
     /// Opens a port for each member. It may take as long as `limit` to reach one.
     pub(super) async fn open(
         address: &Address,
-        tls: &Tls,
+        tls: Arc<Tls>,
         limit: Duration,
         runtime: &RuntimeHandle,
     ) -> Result<Self> {
-        let (tls, mut secret) = (Arc::new(tls.clone()), [0; 16]);
+        let mut secret = [0; 16];
         runtime.random(&mut secret);
         let (sender, over) = oneshot::channel();
         let (over, failure, mut ports) = (over.shared(), Arc::default(), Vec::new());

@@ -125,7 +125,10 @@ impl Sessions {
             let Sessions { address, runtime, .. } = &*sessions;
             // The library's own TLS would install a crypto provider for the whole process.
             let relay = OptionFuture::from(
-                address.tls.as_ref().map(|tls| Relay::open(address, tls, silence, runtime)),
+                address
+                    .tls
+                    .clone()
+                    .map(|tls| Relay::open(address, Arc::new(tls), silence, runtime)),
             );
             let relay = relay.await.transpose()?;
             let (connector, hosts) = match &relay {
