@@ -453,10 +453,15 @@ impl Pooling {
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<()> {
-        if self.keeps_sessions(address, runtime, limit).await? { Ok(()) } else { Err(pooled()) }
+        // Only that there is none is remembered: a pooler may be set up anew.
+        if self.0.get().is_none() && !keeps_sessions(address, runtime, limit).await? {
+            return Err(pooled());
+        }
+        self.0.get_or_init(|| true);
+        Ok(())
     }
 
-    /// Looks for one, once, by connections that set nothing: a setting would stay in a session that others use.
+    /// Looks for one, once.
     pub(super) async fn keeps_sessions(
         &self,
         address: &Address<Tls>,
@@ -466,20 +471,29 @@ impl Pooling {
         if let Some(keeps) = self.0.get() {
             return Ok(*keeps);
         }
-        let open = || Connection::open_first(address, SERVER, None, runtime, limit);
-        // Both or none: clients that hold one each would wait for each other.
-        let both = || async {
-            let one = open().await?.0;
-            let two = if is_direct(&one.client).await { None } else { Some(open().await?.0) };
-            Ok((one, two))
-        };
-        let keeps = match when_there_is_room(runtime, limit, both).await? {
-            (_, None) => Ok(true),
-            (one, Some(two)) => keep_apart(&one.client, &two.client).await,
-        };
-        let keeps = keeps.map_err(|error| judge(address, &error, false).failure.error)?;
+        let keeps = keeps_sessions(address, runtime, limit).await?;
         Ok(*self.0.get_or_init(|| keeps))
     }
+}
+
+/// Looks for such a pooler by connections that set nothing: a setting would stay in a session that others use.
+async fn keeps_sessions(
+    address: &Address<Tls>,
+    runtime: &RuntimeHandle,
+    limit: Duration,
+) -> Result<bool> {
+    let open = || Connection::open_first(address, SERVER, None, runtime, limit);
+    // Both or none: clients that hold one each would wait for each other.
+    let both = || async {
+        let one = open().await?.0;
+        let two = if is_direct(&one.client).await { None } else { Some(open().await?.0) };
+        Ok((one, two))
+    };
+    let keeps = match when_there_is_room(runtime, limit, both).await? {
+        (_, None) => Ok(true),
+        (one, Some(two)) => keep_apart(&one.client, &two.client, runtime).await,
+    };
+    keeps.map_err(|error| judge(address, &error, false).failure.error)
 }
 
 /// Whether the server itself answers: it names the process for a session when that begins, so that it can be told to cancel. A pooler names one of
@@ -499,14 +513,21 @@ async fn is_direct(client: &Client) -> bool {
 async fn keep_apart(
     one: &Client,
     two: &Client,
+    runtime: &RuntimeHandle,
 ) -> std::result::Result<bool, tokio_postgres::Error> {
     for _ in 0..ROUNDS {
+        // Twice: of a pooler that gives its two idle sessions out in turn, one connection would meet the same one in each round.
         let before = backend(one, "").await?;
+        if backend(one, "").await? != before {
+            return Ok(false);
+        }
         let other = backend(two, "BEGIN; ").await?;
-        // While the other one has a transaction open, which keeps a session for it: of a pooler with only one, this would get none.
-        let keep = other != before && backend(one, "").await? == before;
+        // While the other one has a transaction open, which keeps a session for it. A session of its own answers at once; where clients wait for
+        // each other's, none does.
+        let again = async { if other == before { Ok(None) } else { backend(one, "").await } };
+        let again = within(runtime, PATIENCE, again).await;
         two.batch_execute(COMMIT).await?;
-        if !keep {
+        if again.transpose()?.flatten() != before {
             return Ok(false);
         }
     }

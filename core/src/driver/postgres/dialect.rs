@@ -37,7 +37,7 @@ use crate::runtime::sync::Mutex;
 pub struct Postgres {
     /// The first statements of each connection, the last of which answers whether the server takes no writes, and its version.
     pub(super) setup: String,
-    /// Begins a transaction in a session that others use too.
+    /// Begins a transaction in a session that others use too, and may have left as they like.
     begin: Arc<str>,
     durability: Durability,
     pub(super) pooling: Pooling,
@@ -88,7 +88,8 @@ impl Dialect for Postgres {
         let setup = format!("{} {SERVER}", settings(options, false)?);
         let (wait, local) = (row_wait(options.timeout), settings(options, true)?);
         let begin = format!(
-            "{BEGIN}; {local} SET LOCAL lock_timeout = {wait}; SET LOCAL idle_in_transaction_session_timeout = {STALLED}"
+            "{BEGIN}; SET LOCAL search_path TO DEFAULT; SET LOCAL statement_timeout TO DEFAULT; SET LOCAL role TO DEFAULT; {local}
+             SET LOCAL lock_timeout = {wait}; SET LOCAL idle_in_transaction_session_timeout = {STALLED}"
         );
         let (durability, pooling) = (options.durability, Pooling::default());
         let (single, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
@@ -108,7 +109,9 @@ impl Dialect for Postgres {
 
     async fn begin(link: &Link<Self>) -> Result<()> {
         let Self { pooling, .. } = &link.dialect;
-        if !pooling.keeps_sessions(&link.address, &link.runtime, link.connect_timeout).await? {
+        let limit = link.connect_timeout;
+        let keeps = pooling.keeps_sessions(&link.address, &link.runtime, limit);
+        if !link.within_connect(Box::pin(keeps)).await? {
             return link.begin_shared().await;
         }
         link.single().await?;

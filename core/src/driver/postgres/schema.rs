@@ -257,14 +257,14 @@ const SHAPE: &str = "WITH t AS (SELECT to_regclass($1) AS oid), c AS (
 
 /// The types of these columns, of which the first is the key. Refused if one is missing, or the key is of no use as such.
 pub(super) async fn types(
-    connection: &Connection,
+    connection: &mut Connection,
     table: &KeyedTable<'_>,
     columns: &[&str],
-    known: &[State],
+    known: &'static [State],
 ) -> Result<Vec<String>, Fault> {
     let names = columns.iter().map(|&name| name.to_owned()).collect();
     let asked = Statement::once(SHAPE, [table.name('"').into(), Value::Names(names)]);
-    let rows = connection.send(&[asked], false, known).await?.rows();
+    let rows = connection.ask_of(&[asked], false, known).await?.rows();
     let shown = |(row, name): (&Row, &&str)| {
         if !column::<bool>(row, 0, "table")? {
             return Err(table.no_table());
@@ -285,7 +285,10 @@ pub(super) async fn types(
 }
 
 /// The statements for the versions in a table.
-pub(super) async fn layout(connection: &Connection, own: &OwnTable<'_>) -> Result<Layout, Fault> {
+pub(super) async fn layout(
+    connection: &mut Connection,
+    own: &OwnTable<'_>,
+) -> Result<Layout, Fault> {
     let columns = [own.keyed.key, own.version, own.value];
     let types = types(connection, &own.keyed, &columns, OWN_TABLE).await?;
     let [key_type, version_type, value_type] = &types[..] else { return Err(Fault::vanished()) };

@@ -77,6 +77,25 @@ async fn a_turn_behind_a_pooler_comes_soon() {
     }
 }
 
+/// Others leave their `search_path` in the sessions of the pooler: it is not ours, nor is what they do to our tables.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_of_others_do_not_count() {
+    let server = PostgresServer::start();
+    let direct = connect(&server.place("locks")).await;
+    server.sql("CREATE SCHEMA tenant AUTHORIZATION locks");
+    let pooler = Pooler::before(server.port(), &["locks"], "transaction");
+    let url = PostgresServer::url_at(pooler.port(), "locks");
+    let (tenant, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    tenant.batch_execute("SET search_path = tenant; SET statement_timeout = 1").await.unwrap();
+    let guard = direct.lock("x").acquire().await.unwrap();
+    let pooled = connect(&format!("{url}?create=true")).await;
+    assert!(pooled.lock("x").try_acquire().await.unwrap().is_none(), "it is one table");
+    assert_eq!(server.sql("SELECT to_regclass('tenant.fencelock') IS NULL"), "t");
+    guard.release().await.check().unwrap();
+    pooled.lock("x").acquire_within(PATIENCE).await.unwrap().release().await.check().unwrap();
+}
+
 /// A pooler with one session is no riddle, and tables of another shape are named.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_wrong_is_told_behind_a_pooler() {
