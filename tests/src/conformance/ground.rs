@@ -268,7 +268,7 @@ impl Grounds {
     }
 }
 
-/// What the actors may do in the tables. The table of the user's own is that of the cases with SQL.
+/// The rights of the actors in the tables. The table of the user's own is that of the cases with SQL.
 const RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
     GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
     CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);

@@ -1,5 +1,5 @@
 //! One connection to a server that takes writes, set up; and the check for a pooler before it that hands each transaction to another session.
-//! What a connection needs of its session is then set within each transaction, statements are not prepared, and nothing is listened to.
+//! Behind one, each transaction begins with the settings, statements are not prepared, and the connection does not listen.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -80,7 +80,7 @@ pub struct Connection {
     open: Mutex<Option<oneshot::Sender<()>>>,
 }
 
-/// What a connection does by itself whose session is not its own.
+/// The begin of a transaction and the types of values, for a connection that shares its session.
 pub(super) struct Shared {
     /// Begins a transaction with the settings of a session.
     pub(super) begin: Arc<str>,

@@ -53,7 +53,7 @@ async fn a_pooler_of_transactions_carries_the_table() {
     assert_eq!(server.sql("SELECT count(*) FROM pg_prepared_statements"), "0");
 }
 
-/// Who waits behind the pooler has its turn soon, and who waits elsewhere is told by a release behind the pooler.
+/// A waiter behind the pooler has its turn soon, and one elsewhere is told by a release behind the pooler.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_behind_a_pooler_comes_soon() {
     let server = PostgresServer::start();
