@@ -1,6 +1,14 @@
 //! Stores: a folder or file for each, with its steps and dialects. `record` and `cell` are the models, `sql` is what PostgreSQL and
 //! MySQL share; the other files are shared by several stores, as their `cfg`s say.
 
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "zookeeper"
+))]
+mod addresses;
 #[doc(hidden)]
 pub mod cell;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]

@@ -1,6 +1,7 @@
 //! One connection to a server that takes writes, set up: its version, and how each proves who it is.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use mysql_async::{Conn, Opts, OptsBuilder, Row as RawRow, SslOpts, Value as RawV
 
 use super::fault::{Number, judge, judge_as};
 use super::literal;
+use crate::driver::addresses::{first, resolve};
 use crate::driver::hosts;
 use crate::driver::sql::address::Address;
 use crate::driver::sql::dialect::Connection as _;
@@ -28,6 +30,9 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const FRESH: Duration = Duration::from_secs(1);
 /// It has so long to answer: what stands between may have dropped it without a word.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// After so long the next address of a host is tried beside those before it: it has to log in within that, since a server counts a
+/// connection without a login as a fault of its client.
+const STAGGER: Duration = Duration::from_secs(1);
 
 /// How long the server waits for a row, in seconds: the least it can. It is asked again for as long as there is time.
 const ROW_WAIT: u32 = 1;
@@ -66,14 +71,17 @@ impl Connection {
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<(Self, Host)> {
-        let open = |host: Host| async move { Self::open(address, &host).await };
+        let open = |host: Host| async move { Self::open(address, &host, runtime).await };
         first_host(&address.hosts, &address.used, runtime, limit, open).await
     }
 
     /// Connects to a server and sets the connection up.
-    async fn open(address: &Address<SslOpts>, host: &Host) -> Result<Self> {
-        let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
-        let conn = caught(Conn::new(options(address, host))).await.map_err(fault)?;
+    async fn open(
+        address: &Address<SslOpts>,
+        host: &Host,
+        runtime: &RuntimeHandle,
+    ) -> Result<Self> {
+        let conn = log_in(address, host, runtime).await?;
         let (server, version) = (host.to_string(), Version::read(""));
         let mut connection = Self { conn, server, durable: false, version };
         let asked = [Statement::bare(setup()), Statement::bare(SERVER)];
@@ -103,6 +111,23 @@ impl Connection {
     }
 }
 
+/// A connection to a server, at whichever address of it answers first.
+async fn log_in(address: &Address<SslOpts>, host: &Host, runtime: &RuntimeHandle) -> Result<Conn> {
+    let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
+    let options = options(address, host);
+    let Host::Tcp(hosts::Host { name, port }) = host else {
+        return caught(Conn::new(options)).await.map_err(fault);
+    };
+    let addresses = resolve(name, *port).await.map_err(|error| fault(error.into()))?;
+    let at = |address: SocketAddr| {
+        let options = OptsBuilder::from_opts(options.clone()).resolved_ips(Some([address.ip()]));
+        async move { caught(Conn::new(options)).await.map_err(fault) }
+    };
+    let clear = |error: &Error| !error.retryable();
+    let connected = first(addresses, STAGGER, runtime, at, clear).await;
+    connected.map_err(|refusal| refusal.unwrap_or_else(Error::closed))
+}
+
 /// The options for a connection to one of the servers.
 fn options(address: &Address<SslOpts>, host: &Host) -> Opts {
     let password = address.password();
@@ -126,8 +151,13 @@ fn options(address: &Address<SslOpts>, host: &Host) -> Opts {
 }
 
 /// Has a server interrupt what one of its connections does.
-pub(super) async fn kill_query(address: &Address<SslOpts>, host: &Host, number: i64) {
-    if let Ok(mut conn) = caught(Conn::new(options(address, host))).await {
+pub(super) async fn kill_query(
+    address: &Address<SslOpts>,
+    host: &Host,
+    number: i64,
+    runtime: &RuntimeHandle,
+) {
+    if let Ok(mut conn) = log_in(address, host, runtime).await {
         let _ = conn.query_drop(format!("KILL QUERY {number}")).await;
         let _ = conn.disconnect().await;
     }

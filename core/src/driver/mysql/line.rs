@@ -117,7 +117,7 @@ impl Wire for Arc<Line> {
     fn interrupt(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let line = self.clone();
         async move {
-            let killed = kill_query(&line.address, &line.host, line.number);
+            let killed = kill_query(&line.address, &line.host, line.number, &line.runtime);
             within(&line.runtime, INTERRUPT, killed).await;
         }
     }

@@ -16,6 +16,7 @@ use super::fault::{absent, ended, judge, unanswered};
 use super::layout::{Names, Node};
 use super::places::Places;
 use super::relay::Relay;
+use crate::driver::addresses::resolve;
 use crate::driver::members::Address;
 use crate::driver::within::{on_task, within};
 use crate::error::{Code, Error, Result};
@@ -23,6 +24,9 @@ use crate::options::Options;
 use crate::port::left_owners::LeftOwners;
 use crate::port::{Failure, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId, Standing};
 use crate::runtime::sync::Mutex;
+
+/// A member is given at least so long to answer: Java stands still now and then.
+const SHORTEST: Duration = Duration::from_millis(900);
 
 /// The sessions of a client, and what they share.
 pub(super) struct Sessions {
@@ -116,13 +120,16 @@ impl Sessions {
             let message = "on ZooKeeper the session's `ttl` must be whole milliseconds";
             return Err(Error::invalid("ttl", message));
         }
-        // A member that says nothing for so long is left. Two fifths of a session leave time for another one.
-        let silence = (ttl / 5).max(Duration::from_millis(900)).min(ttl * 2 / 5);
-        let connector = Client::connector().with_session_timeout(ttl).with_fail_eagerly();
-        let connector = connector.with_connection_timeout(silence);
         let sessions = self.clone();
         let connecting = async move {
-            let Sessions { address, runtime, .. } = &*sessions;
+            let Sessions { address, runtime, connect_timeout, .. } = &*sessions;
+            let members = members(address).await;
+            // A member that says nothing for so long is left: within a connect all can be tried, and two fifths of a session leave time for
+            // another one.
+            let share = *connect_timeout / u32::try_from(members.len()).unwrap_or(u32::MAX);
+            let silence = (ttl / 5).min(share).max(SHORTEST).min(ttl * 2 / 5);
+            let connector = Client::connector().with_session_timeout(ttl).with_fail_eagerly();
+            let connector = connector.with_connection_timeout(silence);
             // The library's own TLS would install a crypto provider for the whole process.
             let relay = OptionFuture::from(
                 address
@@ -133,7 +140,7 @@ impl Sessions {
             let relay = relay.await.transpose()?;
             let (connector, hosts) = match &relay {
                 Some(relay) => (relay.introduce(connector), relay.hosts()),
-                None => (connector, address.to_string()),
+                None => (connector, members.join(",")),
             };
             let connector = match digest(address) {
                 Some(digest) => connector.with_auth("digest", digest.as_bytes()),
@@ -304,6 +311,21 @@ impl Sessions {
     fn check_open(&self) -> Result<()> {
         if self.state.lock().closed { Err(Error::closed()) } else { Ok(()) }
     }
+}
+
+/// The members as the client library takes them. Of a name with several addresses it would try one after the other, without leaving a
+/// silent one, so each address stands there as a member; over TLS the relay tries them.
+async fn members(address: &Address) -> Vec<String> {
+    let mut members = Vec::new();
+    for host in &address.hosts {
+        match resolve(&host.name, host.port).await {
+            Ok(addresses) if addresses.len() > 1 && address.tls.is_none() => {
+                members.extend(addresses.iter().map(ToString::to_string));
+            }
+            _ => members.push(host.to_string()),
+        }
+    }
+    members
 }
 
 /// Hears what becomes of a session, until it is over.
