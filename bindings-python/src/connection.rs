@@ -20,6 +20,9 @@ use crate::process::{self, Own};
 use crate::pump::Pump;
 use crate::{Outcome, caught, tried};
 
+/// How much longer than itself a wait lasts behind somebody who connects.
+const MARGIN: Duration = Duration::from_millis(20);
+
 /// A client and where it connects to. It belongs to the process that made it; in the child of a fork it is inert.
 #[pyclass(frozen, weakref, module = "fencelock._native")]
 pub(crate) struct Connection(Own<Arc<Link>>);
@@ -37,16 +40,26 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The client, connected now if it was not. Whoever fails leaves it to the next.
-    async fn facade(&self, runtime: Handle) -> Result<&Facade> {
+    /// The client, connected now if it was not. A store that cannot be reached is tried again until `wait` has passed; zero is one try.
+    /// Whoever fails leaves it to the next.
+    async fn facade(&self, runtime: Handle, wait: Duration) -> Result<&Facade> {
         let connect = || async {
             let runtime = Arc::new(TokioRuntime::of(runtime));
             let builder = builder(self.options.clone()).runtime(runtime).app(&*self.app);
             let teller = self.teller.clone();
             let builder = builder.on_event(move |event| teller.tell(event));
-            Ok(Facade::new(builder.connect(&self.url).await?))
+            Ok(Facade::new(builder.connect_within(&self.url, wait).await?))
         };
-        self.facade.get_or_try_init(connect).await
+        let connected = self.facade.get_or_try_init(connect);
+        if wait.is_zero() {
+            return connected.await;
+        }
+        // Somebody who waits longer may be connecting; one's own connect says more about its end.
+        timeout(wait + MARGIN, connected).await.unwrap_or_else(|_| {
+            let message =
+                "the client is not connected yet; is the store running, and is the address right?";
+            Err(Error::new(Code::Unavailable, message))
+        })
     }
 
     /// The client, which was connected before.
@@ -62,11 +75,12 @@ fn builder(options: BTreeMap<String, OptionValue>) -> ClientBuilder {
     options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value))
 }
 
-/// Whether a URL and options are acceptable; nothing is connected.
+/// Refuses a URL and options that are not acceptable; nothing is connected. Answers how many milliseconds locks are waited for by default.
 #[pyfunction]
-pub(crate) fn check(url: &str, options: &str) -> PyResult<()> {
+pub(crate) fn check(url: &str, options: &str) -> PyResult<Option<u64>> {
     let options = serde_json::from_str(options).unwrap_or_default();
-    tried(|| builder(options).check(url))
+    let wait = tried(|| builder(options).checked(url))?.wait;
+    Ok(wait.map(|wait| wait.as_millis().try_into().unwrap_or(u64::MAX)))
 }
 
 /// Closes all clients there are at once, and waits so many seconds at most. Raises what the first met that could not be closed.
@@ -142,10 +156,11 @@ impl Connection {
         self.now(|_| true)
     }
 
-    /// Connects, and waits for that.
-    fn open(&self, py: Python<'_>) -> PyResult<()> {
+    /// Connects within so many milliseconds, or `connect_timeout` if that is none, and waits for that.
+    fn open(&self, py: Python<'_>, wait: u64) -> PyResult<()> {
         let (link, runtime) = tried(|| self.link_and_runtime())?;
-        let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
+        let wait = Duration::from_millis(wait);
+        let work = async move { link.facade(runtime, wait).await.map(|_| Value::Null) };
         caught(|| process::run(py, Box::pin(work))).flatten().map(drop)
     }
 
@@ -163,11 +178,12 @@ impl Connection {
     }
 
     /// The same for connecting.
-    fn submit_open(&self, pump: &Pump) -> PyResult<u64> {
+    fn submit_open(&self, pump: &Pump, wait: u64) -> PyResult<u64> {
         tried(|| {
             let (link, runtime) = self.link_and_runtime()?;
             let platform = Arc::new(TokioRuntime::of(runtime.clone()));
-            let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
+            let wait = Duration::from_millis(wait);
+            let work = async move { link.facade(runtime, wait).await.map(|_| Value::Null) };
             pump.run(&(platform as _), Box::pin(work))
         })
     }

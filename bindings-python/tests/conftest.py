@@ -1,5 +1,6 @@
 """A Redis server of the tests' own, and clients of every store."""
 
+import contextlib
 import os
 import random
 import re
@@ -56,31 +57,44 @@ def script(text, *words):
     return process
 
 
-@pytest.fixture(scope="session")
-def redis_port(tmp_path_factory):
-    """The port of a Redis server that ends with the tests."""
-    folder = tmp_path_factory.mktemp("redis")
-    program = os.environ.get("FENCELOCK_REDIS_SERVER", "redis-server")
+def free_port():
+    """A port on which nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+@contextlib.contextmanager
+def redis_server(port, folder):
+    """A Redis server on this port that ends with the block."""
+    program = os.environ.get("FENCELOCK_REDIS_SERVER", "redis-server")
     words = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     give_up = time.monotonic() + 30
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port)) as asking:
-                asking.sendall(b"INFO server\r\n")
-                told = asking.recv(65536)
-            # Somebody else's server may have taken the port before ours did.
-            assert f"process_id:{server.pid}\r".encode() in told, "another server has the port"
-            break
-        except OSError:
-            assert server.poll() is None and time.monotonic() < give_up, "the server does not start"
-            time.sleep(0.01)
-    yield port
-    server.kill()
-    server.wait()
+    try:
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port)) as asking:
+                    asking.sendall(b"INFO server\r\n")
+                    told = asking.recv(65536)
+                # Somebody else's server may have taken the port before ours did.
+                assert f"process_id:{server.pid}\r".encode() in told, "another server has the port"
+                break
+            except OSError:
+                assert server.poll() is None and time.monotonic() < give_up, "the server does not start"
+                time.sleep(0.01)
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def redis_port(tmp_path_factory):
+    """The port of a Redis server that ends with the tests."""
+    port = free_port()
+    with redis_server(port, tmp_path_factory.mktemp("redis")):
+        yield port
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"] if FULL else ["redis"])

@@ -1,14 +1,17 @@
 """The package for threads."""
 
+import contextlib
 import gc
 import math
+import socket
 import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import at_rest, soon
+from conftest import at_rest, free_port, redis_server, soon
 
 import fencelock
 from fencelock import InvalidArgumentError, LockLostError, LockTimeoutError, NotHeldError, Reason, Released
@@ -312,6 +315,33 @@ def test_bad_urls_are_refused_at_once_and_secrets_stay_secret():
         absent.lock("x").acquire()
     assert isinstance(told.value, ConnectionError) and told.value.retryable
     assert "hunter2" not in str(told.value) and "hunter2" not in repr(absent)
+
+
+def test_u27_a_first_connect_is_part_of_the_wait(name):
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+    with contextlib.closing(fencelock.connect(url, connect_timeout=60, timeout=60)) as client:
+        for ask in (lambda: client.lock(name, wait=0.1).acquire(), lambda: client.lock(name).try_acquire(wait=0.1)):
+            began = time.monotonic()
+            with pytest.raises(fencelock.UnavailableError):
+                ask()
+            assert 0.1 <= time.monotonic() - began < 20
+    silent.close()
+
+
+def test_u27_a_server_that_starts_within_the_wait_is_waited_for(name, tmp_path):
+    port, told, tried = free_port(), [], threading.Event()
+
+    def hear(event):
+        told.append(event.reason)
+        tried.set()
+
+    client = fencelock.connect(f"redis://127.0.0.1:{port}", wait=60, on_event=hear)
+    with contextlib.closing(client), ThreadPoolExecutor(1) as pool:
+        granted = pool.submit(client.lock(name).acquire)
+        assert tried.wait(20) and told[0].endswith("still trying"), told
+        with redis_server(port, tmp_path):
+            assert granted.result().release() == Released.RELEASED
 
 
 @pytest.mark.full

@@ -67,6 +67,10 @@ fn current_runtime() -> Result<RuntimeHandle> {
 /// A hold that is not confirmed as freed by then ends with its lease.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The pause before a store that could not be reached is tried again.
+#[cfg(any(feature = "tokio", feature = "host"))]
+const CONNECT_AGAIN: Duration = Duration::from_millis(500);
+
 /// A connection to one store. Cheap to clone; all clones share connection, waiters and renewals.
 ///
 /// When the last clone and the last guard are gone, whatever was given up is still freed in the background;
@@ -319,14 +323,22 @@ impl ClientBuilder {
     /// assert_eq!(mistake.fields()["nearest"], "ttl");
     /// ```
     #[cfg(any(feature = "tokio", feature = "host"))]
-    pub fn check(mut self, url: &str) -> Result<()> {
+    pub fn check(self, url: &str) -> Result<()> {
+        self.checked(url).map(drop)
+    }
+
+    /// As [`ClientBuilder::check`]; answers the options that the client would have. For bindings that connect at the first use.
+    #[cfg(any(feature = "tokio", feature = "host"))]
+    #[doc(hidden)]
+    pub fn checked(mut self, url: &str) -> Result<Options> {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
         self.options.check()?;
-        url.check(&self.options)
+        url.check(&self.options)?;
+        Ok(self.options)
     }
 
     /// Takes the options of a URL in.
@@ -342,16 +354,29 @@ impl ClientBuilder {
     }
 
     /// Connects to the store a URL names.
+    ///
+    /// Fails with `unavailable` if the store cannot be reached within `connect_timeout`.
     #[cfg(any(feature = "tokio", feature = "host"))]
-    pub async fn connect(mut self, url: &str) -> Result<Client> {
+    pub async fn connect(self, url: &str) -> Result<Client> {
+        self.connect_to(url, Duration::ZERO).await
+    }
+
+    /// As [`ClientBuilder::connect`], but a store that cannot be reached is tried again every half second, until `wait` has passed: for
+    /// programs that start together with their database. The first try that fails is a `trouble` event. A `wait` of zero is one try.
+    #[cfg(any(feature = "tokio", feature = "host"))]
+    pub async fn connect_within(self, url: &str, wait: Duration) -> Result<Client> {
+        self.connect_to(url, wait).await
+    }
+
+    #[cfg(any(feature = "tokio", feature = "host"))]
+    async fn connect_to(mut self, url: &str, wait: Duration) -> Result<Client> {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
-        // Boxed: the futures of all stores are in it, 16 KiB in every caller.
-        let store = Box::pin(url.open(&self.options, runtime.clone())).await?;
+        let events = Events::new(self.observer.clone(), runtime.clone());
+        let store = open_within(&url, &self.options, &runtime, &events, wait).await?;
         // Only now: who tries to connect until it works is warned once.
         if let Some(warning) = url.warning() {
-            let events = Events::new(self.observer.clone(), runtime.clone());
             events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
         self.runtime = Some(runtime);
@@ -401,6 +426,49 @@ impl ClientBuilder {
             url: None,
         })
     }
+}
+
+/// The store of a URL. One that cannot be reached is tried again until `wait` has passed.
+#[cfg(any(feature = "tokio", feature = "host"))]
+async fn open_within(
+    url: &StoreUrl,
+    options: &Options,
+    runtime: &RuntimeHandle,
+    events: &Events,
+    wait: Duration,
+) -> Result<LeaseHandle> {
+    let end = runtime.now() + wait;
+    let mut refusal = None;
+    loop {
+        // Boxed: the futures of all stores are in it, 16 KiB in every caller.
+        let opening = Box::pin(url.open(options, runtime.clone()));
+        let opened = match wait {
+            Duration::ZERO => Some(opening.await),
+            _ => runtime.until(end, opening).await,
+        };
+        let error = match opened {
+            Some(Err(error)) => error,
+            Some(Ok(store)) => return Ok(store),
+            None => return Err(refusal.unwrap_or_else(silent)),
+        };
+        let again = runtime.now() + CONNECT_AGAIN;
+        if !error.retryable() || again >= end {
+            return Err(error);
+        }
+        if refusal.is_none() {
+            let reason = Some(format!("{error}; still trying").into());
+            events.warn(Event { reason, ..Event::trouble("", &error) });
+        }
+        refusal = Some(error);
+        runtime.sleep_until(again).await;
+    }
+}
+
+#[cfg(any(feature = "tokio", feature = "host"))]
+fn silent() -> Error {
+    let message =
+        "the store could not be reached within the wait; is it running, and is the address right?";
+    Error::new(Code::Unavailable, message)
 }
 
 impl fmt::Debug for ClientBuilder {

@@ -29,7 +29,8 @@ class Link:
             event.check(observer)
         app = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
         self._arguments = url, json.dumps(options), app or "python"
-        _native.check(*self._arguments[:2])
+        self.wait: int | None = _native.check(*self._arguments[:2])
+        """How many milliseconds its locks are waited for by default; ``None``: for ever."""
         self._observer = observer
         self._telling: event.Telling | None = None
         self._connection = self._new()
@@ -48,25 +49,34 @@ class Link:
             self._connection = connection
         return connection
 
-    def open(self) -> _native.Connection:
-        """Connects, and waits for that; refused where that would stop an event loop."""
-        _waiting.check()
+    def connected(self) -> _native.Connection | None:
+        """The connection, if it is there."""
+        # None is open that another process made.
         connection = self._connection
-        # Only here: none is open that another process made.
-        if not connection.is_open():
+        return connection if connection.is_open() else None
+
+    def opened(self) -> _native.Connection | None:
+        """The same for a call that waits; refused where that would stop an event loop."""
+        _waiting.check()
+        return self.connected()
+
+    def open(self, wait: int = 0) -> _native.Connection:
+        """Connects within so many milliseconds, or ``connect_timeout`` if that is 0, and waits for that."""
+        connection = self.opened()
+        if connection is None:
             connection = self.here()
             self._observe(connection)
-            connection.open()
+            connection.open(wait)
         return connection
 
-    async def open_async(self) -> _native.Connection:
+    async def open_async(self, wait: int = 0) -> _native.Connection:
         """The same, awaited."""
-        connection = self._connection
-        if not connection.is_open():
+        connection = self.connected()
+        if connection is None:
             connection = self.here()
             self._observe(connection)
             loop = _loop.current()
-            await loop.call(connection.submit_open(loop.pump))
+            await loop.call(connection.submit_open(loop.pump, wait))
         return connection
 
     def _observe(self, connection: _native.Connection) -> None:

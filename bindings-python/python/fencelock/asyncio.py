@@ -18,6 +18,7 @@ import asyncio
 import itertools
 import json
 import sys
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from datetime import timedelta
@@ -175,16 +176,23 @@ class Acquirable(AnyLock):
         # The frame and the task of every block that was entered. A frame is kept, or another one may come to lie where it was.
         self._blocks: list[tuple[FrameType | None, weakref.ref[asyncio.Task[Any]] | None, Guard]] = []
 
+    async def _connect(self, wait: Time | None) -> tuple[_native.Connection, Time | None]:
+        """Connects, if need be; the connection, and the rest of the wait."""
+        if (connection := self._link.connected()) is not None:
+            return connection, wait
+        patience, began = self._patience(wait), time.monotonic()
+        return await self._link.open_async(patience), self._left(wait, patience, began)
+
     async def acquire(self, wait: Time | None = UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
         ``LockTimeoutError``. Keep what it returns, or use ``async with``."""
-        connection = await self._link.open_async()
+        connection, wait = await self._connect(wait)
         granted = await _loop.submit(connection, self._ask(connection, wait))
         return Guard(connection, self._name, granted)
 
     async def try_acquire(self, wait: Time | None = None) -> Guard | None:
         """Asks once, or waits for ``wait`` seconds at most; ``None`` if somebody else has it all the while."""
-        connection = await self._link.open_async()
+        connection, wait = await self._connect(wait)
         granted = await _loop.submit(connection, self._try(connection, wait))
         return None if granted is None else Guard(connection, self._name, granted)
 

@@ -1,6 +1,7 @@
 """Locks by name: options, then acquire."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from .options import Time
 from .state import State
 
 UNSAID: Any = object()
+_MOST = 1 << 53
+"""More milliseconds than this are no end of a wait."""
 
 
 class AnyLock:
@@ -38,6 +41,17 @@ class AnyLock:
     def name(self) -> str:
         """Its name; of several as one, their names joined by a comma."""
         return self._name
+
+    def _patience(self, wait: Time | None) -> int:
+        """How many milliseconds a first connect may take: as long as the lock is waited for. 0 is ``connect_timeout``: where somebody
+        asks once, or waits without end, which would hide a wrong address."""
+        most = self._operation["options"].get("wait", self._link.wait) if wait is UNSAID else milliseconds(wait)
+        return int(most) if isinstance(most, int | float) and 0 < most < _MOST else 0
+
+    @staticmethod
+    def _left(wait: Time | None, patience: int, began: float) -> Time | None:
+        """The rest of a wait of which a connect, which began then, took a part."""
+        return max(0.0, patience / 1000 + began - time.monotonic()) if patience else wait
 
     def _ask(self, connection: _native.Connection, wait: Time | None) -> _native.Request:
         """To acquire."""
@@ -90,12 +104,19 @@ class AnyLock:
 class Acquirable(AnyLock, _waiting.Blocking, _native.Blocks):
     """The base of all that threads acquire."""
 
+    def _connect(self, wait: Time | None) -> tuple[_native.Connection, Time | None]:
+        """Connects; the connection, and the rest of the wait."""
+        patience, began = self._patience(wait), time.monotonic()
+        return self._link.open(patience), self._left(wait, patience, began)
+
     def acquire(self, wait: Time | None = UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
         ``LockTimeoutError``. Ctrl-C ends the wait and leaves nothing behind.
 
         Keep what it returns, or use ``with``: a guard that is thrown away frees its lock, with a ``ForgottenGuardWarning``."""
-        connection = self._link.open()
+        connection = self._link.opened()
+        if connection is None:
+            connection, wait = self._connect(wait)
         granted = connection.perform(self._ask(connection, wait))
         try:
             return Guard(connection, self._name, granted)
@@ -106,7 +127,9 @@ class Acquirable(AnyLock, _waiting.Blocking, _native.Blocks):
 
     def try_acquire(self, wait: Time | None = None) -> Guard | None:
         """Asks once, or waits for ``wait`` seconds at most; ``None`` if somebody else has it all the while."""
-        connection = self._link.open()
+        connection = self._link.opened()
+        if connection is None:
+            connection, wait = self._connect(wait)
         granted = connection.perform(self._try(connection, wait))
         try:
             return None if granted is None else Guard(connection, self._name, granted)

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use fencelock::options::{OptionScope, OptionValue, Options, TABLE, check_name};
-use fencelock::{Claim, Client, ClientBuilder, Code, EventKind, Released};
+use fencelock::{Claim, Client, EventKind, Released};
 use tokio::select;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::timeout;
 
 use super::system::{Signals, Supervisor, exit_code};
 use super::verdict::Margins;
@@ -18,10 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A wait without end.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
-const SILENT: &str =
-    "the store could not be reached within the wait; is it running, and is the address right?";
-/// The pause before a store that could not be reached is tried again.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// Options by name, checked.
 pub(super) struct Wishes<'a>(Vec<(&'a str, OptionValue)>);
@@ -99,64 +95,35 @@ pub(super) async fn session(
         Signals::ending().map_err(|error| Failure::system("signals cannot be heard", &error))?;
     let app = command.first().map(|command| program(command)).unwrap_or_default();
     // While it waits for a store that refuses, people should know why.
-    let builder = || {
-        let mut builder = Client::builder().app(&*app).language("shell").on_event(|event| {
-            match (event.kind, &event.reason) {
-                (EventKind::Trouble, Some(trouble)) => {
-                    // Of a name somebody waits for; without one it is about the store.
-                    let waits = if event.name.is_empty() { "" } else { "; still waiting" };
-                    say(format_args!("{trouble}{waits}"));
-                }
-                (EventKind::LongWait, _) => {
-                    let holder = event.holder.as_deref().unwrap_or("somebody");
-                    say(format_args!("{}: held by {holder}; still waiting", event.name));
-                }
-                _ => {}
+    let mut builder = Client::builder().app(&*app).language("shell").on_event(|event| {
+        match (event.kind, &event.reason) {
+            (EventKind::Trouble, Some(trouble)) => {
+                // Of a name somebody waits for; without one it is about the store.
+                let waits = if event.name.is_empty() { "" } else { "; still waiting" };
+                say(format_args!("{trouble}{waits}"));
             }
-        });
-        for (name, value) in wishes.of_scope(|row| row == OptionScope::Client) {
-            builder = builder.option(name, value.clone());
+            (EventKind::LongWait, _) => {
+                let holder = event.holder.as_deref().unwrap_or("somebody");
+                say(format_args!("{}: held by {holder}; still waiting", event.name));
+            }
+            _ => {}
         }
-        // Where locks live with the session of their client, the session of this one lock is as long as its lease.
-        if let Some((name, value)) = wishes.0.iter().rfind(|(name, _)| *name == "ttl") {
-            builder = builder.option(name, value.clone());
-        }
-        builder
-    };
+    });
+    for (name, value) in wishes.of_scope(|row| row == OptionScope::Client) {
+        builder = builder.option(name, value.clone());
+    }
+    // Where locks live with the session of their client, the session of this one lock is as long as its lease.
+    if let Some((name, value)) = wishes.0.iter().rfind(|(name, _)| *name == "ttl") {
+        builder = builder.option(name, value.clone());
+    }
+    let url = store.url()?;
     let client = select! { biased;
         signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-        client = connect(store, builder, wishes.wait()) => client?,
+        client = builder.connect_within(&url, wishes.wait()) => client?,
     };
     let result = work(&client, &mut signals).await;
     let _ = timeout(PATIENCE, client.close()).await;
     result
-}
-
-/// Connects. A store that cannot be reached yet is tried again for as long as one would wait for the lock.
-async fn connect(
-    store: &Store,
-    builder: impl Fn() -> ClientBuilder,
-    wait: Duration,
-) -> Result<Client, Failure> {
-    let (url, end, mut told) = (store.url()?, Instant::now() + wait, false);
-    loop {
-        let attempt = builder().connect(&url);
-        // Without a wait an attempt takes as long as it takes.
-        let ended = if wait.is_zero() { Ok(attempt.await) } else { timeout_at(end, attempt).await };
-        let error = match ended {
-            Ok(Ok(client)) => return Ok(client),
-            Ok(Err(error)) => error,
-            Err(_) => return Err(fencelock::Error::new(Code::Unavailable, SILENT).into()),
-        };
-        let again = Instant::now() + AGAIN;
-        if !error.retryable() || again >= end {
-            return Err(error.into());
-        }
-        if !std::mem::replace(&mut told, true) {
-            say(format_args!("{error}; still trying"));
-        }
-        sleep_until(again).await;
-    }
 }
 
 /// Runs the command for as long as the claim stands; its exit code.
