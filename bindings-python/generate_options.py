@@ -4,6 +4,7 @@ import json
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from fencelock import _native
 
@@ -30,6 +31,8 @@ class OptionRow(TypedDict):
     """The kind of its value."""
     default: str
     """The default, as it would be written in a URL."""
+    words: list[str]
+    """The only values it takes, if it takes one word out of a few; otherwise empty."""
     scope: Literal["hold", "lock", "job", "election", "version", "client"]
     """The nouns that take it: all that are held, one of them, or a client only. Each can also be given to a client."""
     doc: str
@@ -50,14 +53,20 @@ TYPES = {
 }
 
 
+def type_of(row: dict[str, Any]) -> str:
+    """The type of a row's values."""
+    words = ", ".join(json.dumps(word) for word in row["words"])
+    return f"Literal[{words}]" if words else TYPES[row["kind"]]
+
+
 def fields(scope: str) -> str:
     """The rows of a scope as members of a class."""
     lines: list[str] = []
     for row in json.loads(_native.options()):
         if row["scope"] == scope:
-            meaning = f"{row['doc']} Default: `{row['default']}`."
+            meaning = f"{row['doc']} Default: `{row['default']}`." if row["default"] else row["doc"]
             wrapped = textwrap.wrap(f'"""{meaning}"""', 116, break_long_words=False)
-            lines += [f"{row['name']}: {TYPES[row['kind']]}", *wrapped]
+            lines += [f"{row['name']}: {type_of(row)}", *wrapped]
     return textwrap.indent("\n".join(lines), "    ")
 
 

@@ -142,14 +142,14 @@ export interface ClientOptions extends ElectionOptions, JobOptions, VersionOptio
    * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
    * crash of the server may then undo the changes of the last second, tokens still rise. Default: durable.
    */
-  durability?: string | undefined;
+  durability?: 'durable' | 'relaxed' | undefined;
   /**
    * On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
    * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file).
    * `require` means `verify-full` here, `prefer` and `allow` mean `auto`. `verify-ca`, with TLS but on MySQL: the
    * certificate must come from a trusted authority, but may name another host. Default: auto.
    */
-  sslmode?: string | undefined;
+  sslmode?: 'auto' | 'verify-full' | 'verify-ca' | 'disable' | 'require' | 'prefer' | 'allow' | undefined;
   /**
    * With TLS: the name that the server's certificate must have, where the server is reached by another name.
    * Empty: the host of the URL.

@@ -28,10 +28,11 @@ function comment(text) {
   return prose.length === 1 ? `  /** ${prose[0]} */` : ['  /**', ...prose.map((line) => `   * ${line}`), '   */'].join('\n');
 }
 
-function field({ name, kind, default: usual, doc }) {
+function field({ name, kind, default: usual, words, doc }) {
   const text = doc.replaceAll('`0s`', '`0`').replaceAll(/`([a-z]+_[a-z_]+)`/g, (_, other) => `\`${camelCase(other)}\``);
   const standard = usual === '' ? '' : ` Default: ${usual}.`;
-  return `${comment(`${text}${UNITS[kind] ?? ''}${standard}`)}\n  ${camelCase(name)}?: ${TYPES[kind]} | undefined;`;
+  const type = words.length > 0 ? words.map((word) => `'${word}'`).join(' | ') : TYPES[kind];
+  return `${comment(`${text}${UNITS[kind] ?? ''}${standard}`)}\n  ${camelCase(name)}?: ${type} | undefined;`;
 }
 
 function type(name, meaning, above, rows) {

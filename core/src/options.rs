@@ -97,6 +97,8 @@ pub struct OptionRow {
     pub kind: OptionKind,
     /// The default, as it would be written in a URL.
     pub default: &'static str,
+    /// The only values it takes, if it takes one word out of a few; otherwise empty.
+    pub words: &'static [&'static str],
     /// Where it may be given.
     pub scope: OptionScope,
     /// The description of the option.
@@ -117,6 +119,7 @@ macro_rules! options {
             name: stringify!($name),
             kind: OptionKind::$kind,
             default: $default,
+            words: <$type as Written>::WORDS,
             scope: OptionScope::$scope,
             doc: concat!($($doc),+).trim_ascii(),
         },)+];
@@ -403,6 +406,28 @@ mod tests {
             let mut options = Options::default();
             options.set(row.name, &row.default.into()).unwrap();
             assert_eq!(options, Options::default(), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_row_with_words_takes_these_and_no_other() {
+        let worded: Vec<_> = TABLE.iter().filter(|row| !row.words.is_empty()).collect();
+        assert_eq!(
+            worded.iter().map(|row| row.name).collect::<Vec<_>>(),
+            ["durability", "sslmode"]
+        );
+        for row in worded {
+            let mut options = Options::default();
+            for word in row.words {
+                options.set(row.name, &(*word).into()).unwrap();
+                let written = options.to_map()[row.name].0.clone();
+                assert!(row.words.iter().any(|word| written == *word), "{written}");
+            }
+            assert!(row.words.contains(&row.default), "{}", row.name);
+            let error = options.set(row.name, &"other".into()).unwrap_err();
+            for word in row.words {
+                assert!(error.message().contains(&format!("`{word}`")), "{error}");
+            }
         }
     }
 

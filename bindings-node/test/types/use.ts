@@ -44,4 +44,6 @@ export async function use(signal: AbortSignal): Promise<void> {
   guard.token = 5;
   // @ts-expect-error: an option of the client
   client.lock('x', { timeout: 5 });
+  // @ts-expect-error: one word out of a few
+  await connect('memory:', { sslmode: 'maybe' });
 }

@@ -19,6 +19,8 @@ class OptionRow(TypedDict):
     """The kind of its value."""
     default: str
     """The default, as it would be written in a URL."""
+    words: list[str]
+    """The only values it takes, if it takes one word out of a few; otherwise empty."""
     scope: Literal["hold", "lock", "job", "election", "version", "client"]
     """The nouns that take it: all that are held, one of them, or a client only. Each can also be given to a client."""
     doc: str
@@ -36,7 +38,7 @@ class HoldOptions(TypedDict, total=False):
     """Length of the lease. If the holder dies, the lock is free again after at most this time. Default: `30s`."""
     info: str | dict[str, str]
     """Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON,
-    `{"order":"42"}`. Default: ``."""
+    `{"order":"42"}`."""
 
 
 class LockOptions(HoldOptions, total=False):
@@ -100,7 +102,7 @@ class VersionOptions(TypedDict, total=False):
     """On PostgreSQL and MySQL: keeps a version in a row of your own table, written as the table with three of its
     columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The
     second is a whole number that rises with each change. The third is the value. In a URL whose scheme ends in `+row`:
-    the table with its key only, `account(id)`, whose rows are then the locks. Default: ``."""
+    the table with its key only, `account(id)`, whose rows are then the locks."""
 
 
 class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
@@ -108,7 +110,7 @@ class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
 
     prefix: str
     """Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the lock
-    `orders` lies there as `shop:orders`. Not before the keys of your own table (`on_table`). Default: ``."""
+    `orders` lies there as `shop:orders`. Not before the keys of your own table (`on_table`)."""
     timeout: Time
     """How long to wait for an answer of the store. After that the outcome counts as unknown. Default: `5s`."""
     max_ttl: Time
@@ -123,28 +125,28 @@ class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
     """On a database: whether to make fencelock's tables if they are not there. Default: `false`."""
     schema: str
     """On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's
-    search path. Default: ``."""
+    search path."""
     table: str
     """On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
     begin with it. Letters a to z, digits and `_`. Tables of another name have other locks. Default: `fencelock`."""
-    durability: str
+    durability: Literal["durable", "relaxed"]
     """On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash
     of the server may then undo the changes of the last second, tokens still rise. Default: `durable`."""
-    sslmode: str
+    sslmode: Literal["auto", "verify-full", "verify-ca", "disable", "require", "prefer", "allow"]
     """On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
     `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). `require`
     means `verify-full` here, `prefer` and `allow` mean `auto`. `verify-ca`, with TLS but on MySQL: the certificate must
     come from a trusted authority, but may name another host. Default: `auto`."""
     tls_name: str
     """With TLS: the name that the server's certificate must have, where the server is reached by another name. Empty:
-    the host of the URL. Default: ``."""
+    the host of the URL."""
     password_file: str
     """On Redis, PostgreSQL and MySQL: a file with the password, read anew for each connection, so that it may change. A
-    line's end behind it does not count. Empty: the password of the URL. Default: ``."""
+    line's end behind it does not count. Empty: the password of the URL."""
     cacert: str
     """With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
-    certificate. Empty: those the system trusts. Default: ``."""
+    certificate. Empty: those the system trusts."""
     cert: str
-    """With TLS: a file with this client's own certificate, for servers that ask for one. Default: ``."""
+    """With TLS: a file with this client's own certificate, for servers that ask for one."""
     key: str
-    """With TLS: a file with the private key of `cert`. Default: ``."""
+    """With TLS: a file with the private key of `cert`."""

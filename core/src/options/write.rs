@@ -8,6 +8,9 @@ use super::{Dialect, Durability, SslMode};
 
 /// A value that an option may have.
 pub(super) trait Written {
+    /// All words for it, if it is one word out of a few; otherwise empty.
+    const WORDS: &'static [&'static str] = &[];
+
     /// As [`Options::set`](super::Options::set) takes it: times in milliseconds, null for what has no end.
     fn written(&self) -> Value;
 }
@@ -46,12 +49,17 @@ impl Written for Dialect {
 }
 
 impl Written for Durability {
+    const WORDS: &'static [&'static str] = &["durable", "relaxed"];
+
     fn written(&self) -> Value {
         json!(self.word())
     }
 }
 
 impl Written for SslMode {
+    const WORDS: &'static [&'static str] =
+        &["auto", "verify-full", "verify-ca", "disable", "require", "prefer", "allow"];
+
     fn written(&self) -> Value {
         json!(self.word())
     }
