@@ -33,8 +33,8 @@ class OptionRow(TypedDict):
     """The default, as it would be written in a URL."""
     words: list[str]
     """The only values it takes, if it takes one word out of a few; otherwise empty."""
-    scope: Literal["hold", "lock", "job", "election", "version", "client"]
-    """The nouns that take it: all that are held, one of them, or a client only. Each can also be given to a client."""
+    scope: Literal["hold", "wait", "lock", "job", "election", "version", "client"]
+    """The nouns that take it: all that are held, a lock and an election, one of them, or a client only. Each can also be given to a client."""
     doc: str
     """The description of the option."""
 
@@ -78,7 +78,13 @@ class HoldOptions(TypedDict, total=False):
 {fields("hold")}
 
 
-class LockOptions(HoldOptions, total=False):
+class WaitOptions(HoldOptions, total=False):
+    """The options that a lock and an election have."""
+
+{fields("wait")}
+
+
+class LockOptions(WaitOptions, total=False):
     """The options of a lock."""
 
 {fields("lock")}
@@ -90,7 +96,7 @@ class JobOptions(HoldOptions, total=False):
 {fields("job")}
 
 
-class ElectionOptions(LockOptions, total=False):
+class ElectionOptions(WaitOptions, total=False):
     """The options of an election."""
 
 {fields("election")}
@@ -102,7 +108,7 @@ class VersionOptions(TypedDict, total=False):
 {fields("version")}
 
 
-class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
+class ClientOptions(LockOptions, ElectionOptions, JobOptions, VersionOptions, total=False):
     """The options of a client: its own, and the defaults of what it makes."""
 
 {fields("client")}

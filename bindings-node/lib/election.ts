@@ -1,6 +1,6 @@
 import type { Connection } from './connection.js';
 import type { Guard } from './guard.js';
-import { Acquirable, type AcquireOptions } from './lock.js';
+import { Acquirable, type CampaignOptions } from './lock.js';
 import { objectOf } from './names.js';
 import { infoOf, type Info } from './state.js';
 
@@ -30,7 +30,7 @@ const toldOf = new WeakMap<Leader, Told>();
  * await schedule(guard.token, guard.signal);
  * ```
  */
-export class Election extends Acquirable {
+export class Election extends Acquirable<CampaignOptions> {
   /** The election's name. It is held over the lock of this name. */
   readonly name: string;
 
@@ -41,12 +41,12 @@ export class Election extends Acquirable {
   }
 
   /** The same as {@link Election.acquire}: waits until this candidate leads. To release the guard is to resign. */
-  campaign(options?: AcquireOptions): Promise<Guard> {
+  campaign(options?: CampaignOptions): Promise<Guard> {
     return this.acquire(options);
   }
 
   /** The same as {@link Election.tryAcquire}: null if somebody else leads or stands for it. */
-  tryCampaign(options?: AcquireOptions): Promise<Guard | null> {
+  tryCampaign(options?: CampaignOptions): Promise<Guard | null> {
     return this.tryAcquire(options);
   }
 

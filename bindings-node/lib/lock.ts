@@ -2,7 +2,7 @@ import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
 import { Guard, type Granted } from './guard.js';
 import { objectOf, optionsForCore } from './names.js';
-import type { LockOptions } from './options.js';
+import type { LockOptions, WaitOptions } from './options.js';
 import type { Scope } from './scope.js';
 import { stateOf, type LockState } from './state.js';
 
@@ -15,6 +15,9 @@ export interface AcquireOptions extends LockOptions {
   signal?: AbortSignal | null | undefined;
 }
 
+/** The options of one campaign, beside the election's options. */
+export interface CampaignOptions extends WaitOptions, Pick<AcquireOptions, 'signal'> {}
+
 /** As what a lock is asked for. */
 export interface Form {
   readonly mode?: string;
@@ -25,8 +28,8 @@ export interface Form {
 /** The subject of an acquire. */
 type Subject = Form & { readonly name?: string; readonly names?: readonly string[] };
 
-/** The common base of one lock and of several as one. */
-export abstract class Acquirable {
+/** The common base of one lock, of several as one and of an election; with the options of one acquire. */
+export abstract class Acquirable<Options extends CampaignOptions> {
   /** @internal */
   protected readonly connection: Connection;
   readonly #subject: Subject;
@@ -56,7 +59,7 @@ export abstract class Acquirable {
    * await using guard = await client.lock('orders:42').acquire({ wait: 5000, signal: AbortSignal.timeout(10_000) });
    * ```
    */
-  async acquire(options?: AcquireOptions): Promise<Guard> {
+  async acquire(options?: Options): Promise<Guard> {
     return this.#guard(await this.#ask<Granted>(this.#operations.acquire, options));
   }
 
@@ -64,8 +67,8 @@ export abstract class Acquirable {
    * Asks once, or waits as long as the `wait` of this call says: null if somebody else holds the lock all the while. A lock's own option
    * `wait` does not count here.
    */
-  async tryAcquire(options?: AcquireOptions): Promise<Guard | null> {
-    const { wait, ...more } = objectOf(options ?? {}) as AcquireOptions;
+  async tryAcquire(options?: Options): Promise<Guard | null> {
+    const { wait, ...more } = objectOf(options ?? {}) as CampaignOptions;
     const granted = await this.#ask<Granted | null>(this.#operations.try, more, wait == null ? {} : { wait });
     return granted && this.#guard(granted);
   }
@@ -84,7 +87,7 @@ export abstract class Acquirable {
    * });
    * ```
    */
-  async using<T>(body: Body<Guard, T>, options?: AcquireOptions): Promise<T> {
+  async using<T>(body: Body<Guard, T>, options?: Options): Promise<T> {
     return run(await this.acquire(options), body, options?.signal, (guard) => guard.release());
   }
 
@@ -98,7 +101,7 @@ export abstract class Acquirable {
     return more ? { ...this.#options, ...optionsForCore(more) } : this.#options;
   }
 
-  #ask<T>(op: string, options: AcquireOptions = {}, facts: object = {}): Promise<T> {
+  #ask<T>(op: string, options: CampaignOptions = {}, facts: object = {}): Promise<T> {
     const { signal, ...more } = objectOf(options);
     return this.connection.performText<T>(this.#operation(op, more, facts), signal);
   }
@@ -116,7 +119,7 @@ export abstract class Acquirable {
  * A lock by name, made by a {@link Client}. It is no more than a name with options: acquire it as often as you like. A wrong
  * name or option is told by the acquire.
  */
-export class Lock extends Acquirable {
+export class Lock extends Acquirable<AcquireOptions> {
   /** The lock's name. */
   readonly name: string;
   /** The scope that may enter it again, if it was made by one. */
@@ -144,7 +147,7 @@ export class Lock extends Acquirable {
 }
 
 /** Several mutexes that are acquired as one, all or none. However they are named, no two callers wait for each other. */
-export class All extends Acquirable {
+export class All extends Acquirable<AcquireOptions> {
   /** The names. */
   readonly names: readonly string[];
 

@@ -14,18 +14,29 @@ export interface HoldOptions {
   info?: string | Record<string, string> | undefined;
 }
 
-/** Options of a lock. */
-export interface LockOptions extends HoldOptions {
-  /**
-   * Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed
-   * lease. (Runs of jobs are always renewed.) Default: true.
-   */
-  renew?: boolean | undefined;
+/** Options that a lock and an election have. */
+export interface WaitOptions extends HoldOptions {
   /**
    * How long `acquire` waits for the lock before it fails with `timeout`. `0` asks once and does not queue. In
    * milliseconds; null: without end. Default: forever.
    */
   wait?: number | null | undefined;
+  /**
+   * How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
+   * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper,
+   * `kazoo` is that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of
+   * Spring's `JdbcLockRegistry`. Default: auto.
+   */
+  dialect?: string | undefined;
+}
+
+/** Options of a lock. */
+export interface LockOptions extends WaitOptions {
+  /**
+   * Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed
+   * lease. (Runs of jobs are always renewed.) Default: true.
+   */
+  renew?: boolean | undefined;
   /**
    * The longest time a lock may be held, however often it is renewed. In milliseconds; null: without end. Default:
    * none.
@@ -38,13 +49,6 @@ export interface LockOptions extends HoldOptions {
    * auto.
    */
   fair?: boolean | undefined;
-  /**
-   * How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
-   * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper,
-   * `kazoo` is that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of
-   * Spring's `JdbcLockRegistry`. Default: auto.
-   */
-  dialect?: string | undefined;
   /** How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper. Default: 1. */
   permits?: number | undefined;
   /**
@@ -71,7 +75,7 @@ export interface JobOptions extends HoldOptions {
 }
 
 /** Options of an election. */
-export interface ElectionOptions extends LockOptions {
+export interface ElectionOptions extends WaitOptions {
   /** How often an observer of an election asks who leads. In milliseconds. Default: 1s. */
   observe?: number | undefined;
 }
@@ -103,7 +107,7 @@ export interface VersionOptions {
 }
 
 /** Options of a client: its own, and the defaults of what it makes. */
-export interface ClientOptions extends ElectionOptions, JobOptions, VersionOptions {
+export interface ClientOptions extends LockOptions, ElectionOptions, JobOptions, VersionOptions {
   /**
    * Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the
    * lock `orders` lies there as `shop:orders`. Not before the keys of your own table (`onTable`).

@@ -45,11 +45,12 @@ const scope = (wanted) => table.filter((row) => row.scope === wanted);
 const text = [
   "// Made from the core's table of options by `npm run options`.\n",
   type('HoldOptions', 'Options of whatever is held.', '', scope('hold')),
-  type('LockOptions', 'Options of a lock.', 'HoldOptions', scope('lock')),
+  type('WaitOptions', 'Options that a lock and an election have.', 'HoldOptions', scope('wait')),
+  type('LockOptions', 'Options of a lock.', 'WaitOptions', scope('lock')),
   type('JobOptions', 'Options of a job.', 'HoldOptions', scope('job')),
-  type('ElectionOptions', 'Options of an election.', 'LockOptions', scope('election')),
+  type('ElectionOptions', 'Options of an election.', 'WaitOptions', scope('election')),
   type('VersionOptions', 'Options of a version.', '', scope('version')),
-  type('ClientOptions', 'Options of a client: its own, and the defaults of what it makes.', 'ElectionOptions, JobOptions, VersionOptions', scope('client')),
+  type('ClientOptions', 'Options of a client: its own, and the defaults of what it makes.', 'LockOptions, ElectionOptions, JobOptions, VersionOptions', scope('client')),
 ].join('\n');
 
 if (!process.argv.includes('--check')) {

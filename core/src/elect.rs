@@ -58,8 +58,8 @@ impl Client {
 impl Election {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let Options { observe, .. } = *client.options();
-        // A leader leads for as long as it can, and candidates come in order.
-        let lock = client.lock(name).renew(true).endless().in_order().local(0);
+        // A leader leads for as long as it can, and candidates come in order, whatever the client's locks do.
+        let lock = client.lock(name).renew(true).endless().in_order().local(0).permits(1);
         Self { client, lock, every: observe }
     }
 
@@ -77,7 +77,7 @@ impl Election {
         self.map(|lock| lock.info(info))
     }
 
-    /// Sets any option by its name in the [table](crate::options::TABLE).
+    /// Sets an option of an election by its name in the [table](crate::options::TABLE): `ttl`, `info`, `wait`, `dialect` or `observe`.
     pub fn option(self, name: &str, value: impl Into<OptionValue>) -> Self {
         let mut changed =
             self.map(|lock| lock.option_of(OptionScope::Election, name, value.into()));
@@ -178,5 +178,21 @@ impl Observer {
 impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Election").field("lock", &self.lock).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "tokio"))]
+mod tests {
+    use crate::blocking::connect;
+    use crate::error::Code;
+
+    #[test]
+    fn what_the_client_says_for_its_locks_is_not_for_leaders() {
+        let client =
+            connect("memory:leaders?permits=2&renew=false&fair=false&max_hold=1s").unwrap();
+        assert_eq!(client.lock("x").try_acquire().unwrap_err().code(), Code::Invalid);
+        assert!(client.election("x").try_campaign().unwrap().is_some());
+        let error = client.election("x").option("permits", 1).try_campaign().unwrap_err();
+        assert_eq!((error.code(), error.fields()["argument"].as_str()), (Code::Invalid, "permits"));
     }
 }

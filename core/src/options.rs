@@ -53,7 +53,9 @@ pub enum OptionKind {
 pub enum OptionScope {
     /// All that are held: a lock, a run of a job, an office.
     Hold,
-    /// A lock, or an election.
+    /// A lock, or an election: what its waiters say.
+    Wait,
+    /// A lock.
     Lock,
     /// A job.
     Job,
@@ -71,14 +73,15 @@ impl OptionScope {
         match self {
             Self::Client => true,
             Self::Hold | Self::Version => self == other,
-            Self::Lock | Self::Job => self == other || other == Self::Hold,
-            Self::Election => matches!(other, Self::Election | Self::Lock | Self::Hold),
+            Self::Job | Self::Wait => self == other || other == Self::Hold,
+            Self::Lock | Self::Election => self == other || Self::Wait.takes(other),
         }
     }
 
     fn noun(self) -> &'static str {
         match self {
             Self::Hold | Self::Lock => "a lock",
+            Self::Wait => "a lock or an election",
             Self::Job => "a job",
             Self::Election => "an election",
             Self::Version => "a version",
@@ -156,7 +159,7 @@ options! {
     /// of jobs are always renewed.)
     renew: bool = "true", Boolean, Lock, boolean;
     /// How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue.
-    wait: Option<Duration> = "forever", OptionalDuration, Lock, optional;
+    wait: Option<Duration> = "forever", OptionalDuration, Wait, optional;
     /// The longest time a lock may be held, however often it is renewed.
     max_hold: Option<Duration> = "none", OptionalDuration, Lock, positive;
     /// Whether waiters get the lock in their order of arrival. `auto`: where the store can do that, which is everywhere except on
@@ -166,7 +169,7 @@ options! {
     /// How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
     /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is that
     /// of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's `JdbcLockRegistry`.
-    dialect: Dialect = "auto", Text, Lock, dialect;
+    dialect: Dialect = "auto", Text, Wait, dialect;
     /// Information for people who inspect the lock: a short text, or texts by name. As text the latter are JSON, `{"order":"42"}`.
     info: String = "", Info, Hold, info;
     /// How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper.
@@ -249,7 +252,10 @@ impl Options {
                 // redis-py's and others' `timeout` of a lock is its lease, or the wait for it.
                 let instead = match name {
                     "timeout" => "the length of the lease is `ttl`, the longest wait `wait`",
-                    _ => "leave it out here, or give it in the client's URL",
+                    _ if row.scope == OptionScope::Client => {
+                        "leave it out here, or give it in the client's URL"
+                    }
+                    _ => "leave it out here",
                 };
                 let message = format!("`{name}` belongs to {there}, not to {here}; {instead}");
                 return Err(Error::invalid(row.name, message));
@@ -429,6 +435,25 @@ mod tests {
                 assert!(error.message().contains(&format!("`{word}`")), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn each_noun_takes_only_its_own() {
+        let taken = |of: OptionScope| {
+            let rows = TABLE.iter().filter(|row| of.takes(row.scope));
+            rows.map(|row| row.name).collect::<Vec<_>>()
+        };
+        assert_eq!(taken(OptionScope::Election), ["ttl", "wait", "dialect", "info", "observe"]);
+        assert_eq!(
+            taken(OptionScope::Lock),
+            ["ttl", "renew", "wait", "max_hold", "fair", "dialect", "info", "permits", "local"]
+        );
+        assert_eq!(
+            taken(OptionScope::Job),
+            ["ttl", "info", "at_least_for", "at_most_for", "retry_dead"]
+        );
+        assert_eq!(taken(OptionScope::Version), ["retries", "backoff", "keep", "on_table"]);
+        assert_eq!(taken(OptionScope::Client).len(), TABLE.len());
     }
 
     #[test]

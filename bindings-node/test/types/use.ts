@@ -44,6 +44,10 @@ export async function use(signal: AbortSignal): Promise<void> {
   guard.token = 5;
   // @ts-expect-error: an option of the client
   client.lock('x', { timeout: 5 });
+  // @ts-expect-error: an option of a lock
+  client.election('x', { fair: false });
+  // @ts-expect-error: the same for one campaign
+  await client.election('x', { observe: 500, wait: 1_000 }).campaign({ wait: null, maxHold: 1_000 });
   // @ts-expect-error: one word out of a few
   await connect('memory:', { sslmode: 'maybe' });
 }

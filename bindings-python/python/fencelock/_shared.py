@@ -28,6 +28,7 @@ from .options import (
     LockOptions,
     OptionRow,
     VersionOptions,
+    WaitOptions,
 )
 from .reason import Reason
 from .scope import Scope
@@ -70,5 +71,6 @@ __all__: list[str] = [
     "UnavailableError",
     "UnsupportedError",
     "VersionOptions",
+    "WaitOptions",
     "Waiter",
 ]

@@ -21,8 +21,8 @@ class OptionRow(TypedDict):
     """The default, as it would be written in a URL."""
     words: list[str]
     """The only values it takes, if it takes one word out of a few; otherwise empty."""
-    scope: Literal["hold", "lock", "job", "election", "version", "client"]
-    """The nouns that take it: all that are held, one of them, or a client only. Each can also be given to a client."""
+    scope: Literal["hold", "wait", "lock", "job", "election", "version", "client"]
+    """The nouns that take it: all that are held, a lock and an election, one of them, or a client only. Each can also be given to a client."""
     doc: str
     """The description of the option."""
 
@@ -41,26 +41,31 @@ class HoldOptions(TypedDict, total=False):
     `{"order":"42"}`."""
 
 
-class LockOptions(HoldOptions, total=False):
+class WaitOptions(HoldOptions, total=False):
+    """The options that a lock and an election have."""
+
+    wait: Time | None
+    """How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. Default:
+    `forever`."""
+    dialect: str
+    """How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
+    redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
+    that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's
+    `JdbcLockRegistry`. Default: `auto`."""
+
+
+class LockOptions(WaitOptions, total=False):
     """The options of a lock."""
 
     renew: bool
     """Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease.
     (Runs of jobs are always renewed.) Default: `true`."""
-    wait: Time | None
-    """How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. Default:
-    `forever`."""
     max_hold: Time | None
     """The longest time a lock may be held, however often it is renewed. Default: `none`."""
     fair: bool
     """Whether waiters get the lock in their order of arrival. `auto`: where the store can do that, which is everywhere
     except on Redlock. `true`: refused where it cannot. `false`: the first client that asks gets a free lock, which
     gives more throughput; a waiter is passed over at most twice, and for at most a second. Default: `auto`."""
-    dialect: str
-    """How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
-    redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
-    that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's
-    `JdbcLockRegistry`. Default: `auto`."""
     permits: int
     """How many permits of a semaphore are taken at once, all or none. Not on etcd and ZooKeeper. Default: `1`."""
     local: int
@@ -80,7 +85,7 @@ class JobOptions(HoldOptions, total=False):
     """Whether a job's run that died before its end may run again, for the same scheduled instant. Default: `false`."""
 
 
-class ElectionOptions(LockOptions, total=False):
+class ElectionOptions(WaitOptions, total=False):
     """The options of an election."""
 
     observe: Time
@@ -105,7 +110,7 @@ class VersionOptions(TypedDict, total=False):
     the table with its key only, `account(id)`, whose rows are then the locks."""
 
 
-class ClientOptions(ElectionOptions, JobOptions, VersionOptions, total=False):
+class ClientOptions(LockOptions, ElectionOptions, JobOptions, VersionOptions, total=False):
     """The options of a client: its own, and the defaults of what it makes."""
 
     prefix: str

@@ -31,7 +31,8 @@ impl Election {
         ttl(ttl: Duration);
         /// A short text, or texts by name as JSON, for people who look at who leads.
         info(info: impl Into<String>);
-        /// Sets any option by its name in the [table](crate::options::TABLE).
+        /// Sets an option of an election by its name in the [table](crate::options::TABLE): `ttl`, `info`, `wait`, `dialect` or
+        /// `observe`.
         option(name: &str, value: impl Into<OptionValue>);
     }
 

@@ -13,7 +13,7 @@ import java.util.concurrent.CompletableFuture;
  *
  * @param <T> itself
  */
-public abstract class Acquirable<T extends Acquirable<T>> implements LockOptions<T> {
+public abstract class Acquirable<T extends Acquirable<T>> implements WaitOptions<T> {
     final Client client;
     private final Map<String, Object> options;
 

@@ -14,7 +14,7 @@ import java.util.Map;
  * }
  * }</pre>
  */
-public final class All extends Acquirable<All> {
+public final class All extends Acquirable<All> implements LockOptions<All> {
     private final List<String> names;
 
     All(Client client, List<String> names, Map<String, Object> options) {

@@ -15,8 +15,8 @@ import java.util.function.Consumer;
  * }
  * }</pre>
  */
-public final class ClientOptions implements ElectionOptions<ClientOptions>, JobOptions<ClientOptions>,
-        VersionOptions<ClientOptions>, StoreOptions<ClientOptions> {
+public final class ClientOptions implements LockOptions<ClientOptions>, ElectionOptions<ClientOptions>,
+        JobOptions<ClientOptions>, VersionOptions<ClientOptions>, StoreOptions<ClientOptions> {
     private final Map<String, Object> given;
     private final String app;
     private final String language;

@@ -7,7 +7,7 @@ import java.time.Duration;
  *
  * @param <T> what has these options
  */
-public interface ElectionOptions<T> extends LockOptions<T> {
+public interface ElectionOptions<T> extends WaitOptions<T> {
     /**
      * How often an observer of an election asks who leads. By default {@code 1s}.
      */

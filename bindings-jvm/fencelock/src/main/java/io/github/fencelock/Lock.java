@@ -19,7 +19,7 @@ import java.util.concurrent.CompletableFuture;
  * }
  * }</pre>
  */
-public final class Lock extends Acquirable<Lock> {
+public final class Lock extends Acquirable<Lock> implements LockOptions<Lock> {
     private final String name;
     /** As what it is asked for. */
     private final Map<String, Object> form;

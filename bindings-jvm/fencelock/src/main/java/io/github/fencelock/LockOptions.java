@@ -7,21 +7,13 @@ import java.time.Duration;
  *
  * @param <T> what has these options
  */
-public interface LockOptions<T> extends HoldOptions<T> {
+public interface LockOptions<T> extends WaitOptions<T> {
     /**
      * Whether the lease is renewed, at a third of its length, for as long as the guard lives. {@code false}: a
      * fixed lease. (Runs of jobs are always renewed.) By default {@code true}.
      */
     default T renew(boolean renew) {
         return option("renew", renew);
-    }
-
-    /**
-     * How long {@code acquire} waits for the lock before it fails with {@code timeout}. {@code 0s} asks once and
-     * does not queue. By default {@code forever}, which is {@code null} here.
-     */
-    default T waitAtMost(Duration waitAtMost) {
-        return option("wait", waitAtMost);
     }
 
     /**
@@ -40,16 +32,6 @@ public interface LockOptions<T> extends HoldOptions<T> {
      */
     default T fair(boolean fair) {
         return option("fair", fair);
-    }
-
-    /**
-     * How the lock is stored. {@code auto} is the store's own layout. On Redis, {@code plain:<prefix>} is the
-     * string key that redis-py, node-redlock and redsync use, and {@code redisson} is the layout of Redisson's
-     * locks. On ZooKeeper, {@code kazoo} is that of kazoo's. On PostgreSQL and MySQL, {@code shedlock} and {@code
-     * spring} are the rows of {@code ShedLock} and of Spring's {@code JdbcLockRegistry}. By default {@code auto}.
-     */
-    default T dialect(String dialect) {
-        return option("dialect", dialect);
     }
 
     /**

@@ -44,8 +44,8 @@ final class BeginTest {
             brief(client.lock(prefix + "tryAsync"), option).tryAcquireAsync().thenAccept(guard -> begin()).join());
         ways.put("thread", () -> brief(client.lock(prefix + "thread"), option).asLock().lock());
         ways.put("tryThread", () -> brief(client.lock(prefix + "tryThread"), option).asLock().tryLock());
-        ways.put("campaign", () -> brief(client.election(prefix + "campaign"), option).campaign());
-        ways.put("tryCampaign", () -> brief(client.election(prefix + "tryCampaign"), option).tryCampaign());
+        ways.put("campaign", () -> client.election(prefix + "campaign").ttl(LEASE).campaign());
+        ways.put("tryCampaign", () -> client.election(prefix + "tryCampaign").ttl(LEASE).tryCampaign());
         ways.put("withRun", () -> client.job(prefix + "withRun", Duration.ofDays(1)).ttl(LEASE).withRun(run -> begin()));
         ways.put("start", () -> client.job(prefix + "start", Duration.ofDays(1)).ttl(LEASE).start());
         return ways;
@@ -82,9 +82,10 @@ final class BeginTest {
             try (Standstill still = new Standstill(client, prefix + "first")) {
                 ways.values().forEach(ask -> endings.add(ending(ask)));
                 Wait.until(() -> "all are answered: " + client.stats(), () -> client.stats().done() >= ways.size());
-                // A run is always renewed: it is lost because somebody else has deleted it.
-                Stores.redis().forget(prefix + "withRun");
-                Stores.redis().forget(prefix + "start");
+                // A leader and a run are always renewed: they are lost because somebody else has deleted them.
+                for (String way : List.of("campaign", "tryCampaign", "withRun", "start")) {
+                    Stores.redis().forget(prefix + way);
+                }
                 Thread.sleep(LEASE.plusMillis(100).toMillis());
             }
             int nth = 0;

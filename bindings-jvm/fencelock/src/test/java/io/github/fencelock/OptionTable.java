@@ -31,7 +31,8 @@ final class OptionTable {
         return "// Written from the core's table of options; `OptionTableTest` keeps it so.\npackage io.github.fencelock.kotlin\n\n"
             + "import io.github.fencelock.ElectionOptions\nimport io.github.fencelock.HoldOptions\nimport io.github.fencelock.JobOptions\n"
             + "import io.github.fencelock.LockOptions\nimport io.github.fencelock.StoreOptions\nimport io.github.fencelock.VersionOptions\n"
-            + "import kotlin.time.Duration\n" + functions("hold", "HoldOptions") + functions("lock", "LockOptions")
+            + "import io.github.fencelock.WaitOptions\nimport kotlin.time.Duration\n" + functions("hold", "HoldOptions")
+            + functions("wait", "WaitOptions") + functions("lock", "LockOptions")
             + functions("job", "JobOptions") + functions("election", "ElectionOptions") + functions("version", "VersionOptions")
             + functions("client", "StoreOptions");
     }

@@ -31,9 +31,10 @@ final class OptionTableTest {
     @Test
     void optionsAreThoseOfTheTable() throws IOException {
         compare("HoldOptions", "", "hold", "Options of whatever is held: a lock, a run of a job, an office.");
-        compare("LockOptions", "HoldOptions", "lock", "Options of a lock.");
+        compare("WaitOptions", "HoldOptions", "wait", "Options that a lock and an election have.");
+        compare("LockOptions", "WaitOptions", "lock", "Options of a lock.");
         compare("JobOptions", "HoldOptions", "job", "Options of a job.");
-        compare("ElectionOptions", "LockOptions", "election", "Options of an election.");
+        compare("ElectionOptions", "WaitOptions", "election", "Options of an election.");
         compare("VersionOptions", "", "version", "Options of a version.");
         compare("StoreOptions", "", "client", "Options that only a client has: how it deals with its store.");
     }

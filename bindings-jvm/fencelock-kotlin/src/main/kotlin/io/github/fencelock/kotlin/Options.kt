@@ -7,13 +7,14 @@ import io.github.fencelock.JobOptions
 import io.github.fencelock.LockOptions
 import io.github.fencelock.StoreOptions
 import io.github.fencelock.VersionOptions
+import io.github.fencelock.WaitOptions
 import kotlin.time.Duration
 
 /** [HoldOptions.ttl] with Kotlin's duration. */
 public fun <T> HoldOptions<T>.ttl(ttl: Duration): T = ttl(ttl.orNone())
 
-/** [LockOptions.waitAtMost] with Kotlin's duration; infinite is none. */
-public fun <T> LockOptions<T>.waitAtMost(waitAtMost: Duration): T = waitAtMost(waitAtMost.orNone())
+/** [WaitOptions.waitAtMost] with Kotlin's duration; infinite is none. */
+public fun <T> WaitOptions<T>.waitAtMost(waitAtMost: Duration): T = waitAtMost(waitAtMost.orNone())
 
 /** [LockOptions.maxHold] with Kotlin's duration; infinite is none. */
 public fun <T> LockOptions<T>.maxHold(maxHold: Duration): T = maxHold(maxHold.orNone())
