@@ -52,7 +52,7 @@ export class Election extends Acquirable<CampaignOptions> {
 
   /** The present leader; null if nobody leads. */
   async leader(): Promise<Leader | null> {
-    return leaderOf(await this.connection.perform<Told | null>({ op: 'leader', name: this.name }));
+    return leaderOf(await this.connection.perform<Told | null>({ op: 'leader', name: this.name, options: this.options() }));
   }
 
   /**

@@ -216,7 +216,7 @@ impl Facade {
             Op::InspectJob { name } => self.inspect_job(&name),
             Op::Campaign { name, options } => self.campaign(&name, options),
             Op::TryCampaign { name, options, wait } => self.try_campaign(&name, options, wait),
-            Op::Leader { name } => self.leader(&name),
+            Op::Leader { name, options } => self.leader(&name, options),
             Op::Observe { name, options, seen } => self.observe(&name, options, seen),
             Op::Close => self.close(),
         }

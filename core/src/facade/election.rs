@@ -29,8 +29,8 @@ impl Facade {
         })
     }
 
-    pub(super) fn leader(&self, name: &str) -> Work {
-        let election = self.client.election(name);
+    pub(super) fn leader(&self, name: &str, options: Named) -> Work {
+        let election = self.election(name, options);
         Box::pin(async move { Ok(json!(election.leader().await?).into()) })
     }
 

@@ -237,6 +237,9 @@ pub enum Operation {
     Leader {
         /// The election.
         name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
     },
     /// Wait until another one leads than the one who was seen last. Completes with a [`Leader`](crate::Leader) or null.
     Observe {

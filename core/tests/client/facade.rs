@@ -194,6 +194,19 @@ async fn what_is_performed_needs_no_pump() {
         .expect("nothing is left");
 }
 
+/// In another layout another one may lead.
+#[tokio::test]
+async fn a_leader_is_looked_for_with_the_options_of_its_election() {
+    let host = Host::over(&Memory::new()).await;
+    for (name, value, code) in
+        [("dialect", "redisson", Code::Unsupported), ("fair", "false", Code::Invalid)]
+    {
+        let options = [(name.to_owned(), json!(value))].into_iter().collect();
+        let look = host.facade.perform(Operation::Leader { name: "x".into(), options });
+        assert_eq!(look.await.unwrap_err().code(), code, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_guard_tells_why_it_may_not_be_relied_on() {
     let memory = Memory::new();

@@ -15,7 +15,7 @@ pub(super) fn operation(call: Call) -> Result<Operation> {
         Call::TryCampaign { lock: name, options } => {
             Operation::TryCampaign { name, options, wait: None }
         }
-        Call::Leader { lock: name } => Operation::Leader { name },
+        Call::Leader { lock: name } => Operation::Leader { name, options: Options::new() },
         Call::Observe { lock: name, options, seen } => {
             let seen = serde_json::from_value(seen).map_err(|error| unreadable(&error))?;
             Operation::Observe { name, options, seen: Some(seen) }

@@ -68,7 +68,7 @@ public final class Election extends Acquirable<Election> implements ElectionOpti
     }
 
     private Request<Optional<Leader>> looking() {
-        return Request.of(client, Map.of("op", "leader", "name", name), Leader::of);
+        return Request.of(client, Map.of("op", "leader", "name", name, "options", options()), Leader::of);
     }
 
     /** Follows who leads. */
