@@ -109,6 +109,16 @@ def test_a_renewal_and_a_loss_are_told(redis_url, name):
         guard.forget()
 
 
+def test_a_value_of_others_in_the_way_is_told(redis_url, redis_port, name):
+    told = Told()
+    with redis.Redis(port=redis_port) as server, fencelock.connect(redis_url, dialect="plain:", on_event=told) as client:
+        server.set(name, "an application's text")
+        with pytest.raises(fencelock.LockTimeoutError):
+            client.lock(name, wait=0.1).acquire()
+        assert "never ends by itself" in told.wait("trouble").reason
+        server.delete(name)
+
+
 def test_trouble_is_told_in_words(redis_url, name):
     import redis
 

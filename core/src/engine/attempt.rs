@@ -9,7 +9,7 @@ use futures_util::future::{Either, FutureExt};
 use super::Engine;
 use super::cleanup::Batch;
 use super::hold::{Hold, TicketEnd, Tokens, is_behind};
-use super::reason::{Reason, behind, too_late};
+use super::reason::{Reason, behind, endless, too_late};
 use super::request::{LockId, Request};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
@@ -229,7 +229,11 @@ impl Attempt {
                 // The reply took longer than the lease may be relied on.
                 self.try_later(too_late())
             }
-            Some(Ok(ref outcome @ Outcome::Queued { last, .. })) => {
+            Some(Ok(ref outcome @ Outcome::Queued { last, left, foreign, .. })) => {
+                if foreign && left.is_none() {
+                    let trouble = Event::trouble(self.lock.name(), &endless());
+                    self.engine.events.warn(trouble);
+                }
                 {
                     let mut table = self.engine.table.lock();
                     table.saw(&self.lock.key, last);

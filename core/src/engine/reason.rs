@@ -58,6 +58,12 @@ pub(crate) fn too_late() -> Error {
     Error::new(Code::Unavailable, message)
 }
 
+/// A value of others that has no end is in the way: a lock that outlives its holder, or no lock at all.
+pub(super) fn endless() -> Error {
+    let message = "the key holds a value that is not fencelock's and never ends by itself; if it is no lock that somebody holds, delete it, or choose another name or prefix";
+    Error::new(Code::Conflict, message)
+}
+
 /// The store granted with a token below one that was seen: it has lost its data, and its clock shows less than when that was
 /// drawn.
 pub(super) fn behind(token: Token, seen: Token) -> Error {
