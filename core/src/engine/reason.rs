@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::WeakShared;
 use scopeguard::guard;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Engine;
 use super::request::{Asked, LockId};
@@ -187,24 +188,26 @@ fn named(info: &str) -> String {
             app: String,
             pid: u32,
             host: String,
+            #[serde(default)]
+            info: Value,
         },
         /// Where the server knows no more than which of its processes it is.
-        Backend {
-            app: String,
-            backend: u32,
-        },
+        Backend { app: String, backend: u32 },
         /// A client of another library, which says no more than a name.
-        Other {
-            by: String,
-        },
+        Other { by: String },
     }
     // Others wrote it: it must not look like more than a name in a log.
     let plain = |text: String| -> String {
         text.chars().take(100).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
     };
     match serde_json::from_str(info) {
-        Ok(Named::Client { app, pid, host }) => {
-            format!("{} pid {pid} on {}", plain(app), plain(host))
+        Ok(Named::Client { app, pid, host, info }) => {
+            let name = format!("{} pid {pid} on {}", plain(app), plain(host));
+            match info {
+                Value::Null => name,
+                Value::String(text) => format!("{name} ({})", plain(text)),
+                texts => format!("{name} ({})", plain(texts.to_string())),
+            }
         }
         Ok(Named::Backend { app, backend }) => {
             format!("{} by process {backend} of the server", plain(app))
@@ -237,6 +240,11 @@ mod tests {
         assert_eq!(
             fields(&[holder(web, 12_345)]),
             "late (held_for: 12s, holder: web\u{fffd}3 pid 411 on node-7)"
+        );
+        let cart = r#"{"app":"web","host":"node-7","pid":411,"info":"cart \u202e42"}"#;
+        assert_eq!(
+            fields(&[holder(cart, 20)]),
+            "late (held_for: 20ms, holder: web pid 411 on node-7 (cart \u{fffd}42))"
         );
         assert_eq!(
             fields(&[holder(r#"{"app":"web","backend":7}"#, 20)]),
