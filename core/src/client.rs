@@ -172,7 +172,7 @@ impl Client {
     /// A gate on the Redis server of this client, over a connection of its own: writes of keys that a newer token has written are
     /// refused; see [`RedisGate`](crate::driver::redis::RedisGate). The lock of a token may lie on any store.
     ///
-    /// Fails with `unsupported` in a cluster, on a quorum, and on a store made by hand; with `invalid` on other stores.
+    /// Fails with `unsupported` in a cluster, on a quorum, on other stores, and on a store made by hand.
     #[cfg(feature = "redis")]
     pub async fn gate(&self) -> Result<crate::driver::redis::RedisGate> {
         self.engine.check_open()?;

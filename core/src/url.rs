@@ -176,10 +176,10 @@ impl StoreUrl {
                 let (url, others) = (&self.url, &self.others);
                 driver::redis::RedisGate::connect(url, others, options, runtime).await
             }
-            _ => Err(Error::invalid(
-                "url",
-                "a gate of this kind stands on a Redis server; give its URL",
-            )),
+            _ => {
+                let message = "a gate of this kind stands on a Redis server: use a client of one, or `fencelock sql gate` for a table of a database";
+                Err(Error::new(Code::Unsupported, message))
+            }
         }
     }
 

@@ -111,5 +111,5 @@ async fn a_gate_stands_on_a_redis_server() {
     let error = fencelock::connect_gate("redlock://a,b,c").await.unwrap_err();
     assert_eq!(error.code(), Code::Unsupported, "{error}");
     let error = fencelock::connect_gate("memory:").await.unwrap_err();
-    assert_eq!(error.code(), Code::Invalid);
+    assert_eq!(error.code(), Code::Unsupported);
 }
