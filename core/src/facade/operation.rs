@@ -360,6 +360,11 @@ const ARGUMENTS: &[(&str, &str, Fits)] = &[
     ("text", "a text", Value::is_string),
     ("ttl", "a number", Value::is_number),
     ("token", "a token, as guards have it", |value| value.is_u64() || value.is_null()),
+    ("permits", "a whole number", |value| value.is_i64() || value.is_null()),
+    ("resource", "a text: the key on the server", Value::is_string),
+    ("write", "a text to set, or a whole number to add", |value| {
+        GateWrite::deserialize(value).is_ok()
+    }),
     ("period", "a number", |value| value.is_number() || value.is_null()),
     ("at", "a number", |value| value.is_number() || value.is_null()),
     ("cron", "a text", |value| value.is_string() || value.is_null()),
