@@ -283,10 +283,10 @@ impl Who {
 /// How somebody holds, as one word of a line.
 fn mode(mode: Mode) -> &'static str {
     match mode {
-        Mode::Exclusive => "holder",
         Mode::Read => "reader",
         Mode::Write => "writer",
         Mode::Permit => "permit",
+        _ => "holder",
     }
 }
 

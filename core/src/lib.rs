@@ -64,6 +64,8 @@ pub use client::connect;
 #[cfg(feature = "redis")]
 pub use client::connect_gate;
 pub use client::{Client, ClientBuilder, Stats};
+#[cfg(feature = "redis")]
+pub use driver::redis::RedisGate;
 pub use elect::{Election, Leader, Observer};
 pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};
@@ -71,7 +73,7 @@ pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
 pub use job::{Job, JobState, Run, RunClaim, Schedule, Skipped, Status};
 pub use lock::Lock;
-pub use port::Version;
+pub use port::{Capabilities, HolderView, Kind, LockState, Mode, Version};
 pub use reason::Reason;
 pub use released::Released;
 pub use scope::Scope;

@@ -71,10 +71,10 @@ impl Place {
         let name = name(act.lock);
         let lock = match act.mode {
             Mode::Exclusive if act.scope.is_some() => self.scope.lock(&name),
-            Mode::Exclusive => client.lock(&name),
             Mode::Read => client.read_lock(&name),
             Mode::Write => client.write_lock(&name),
             Mode::Permit => client.semaphore(&name, act.limit).permits(act.permits),
+            _ => client.lock(&name),
         };
         let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
         // Order is the default, and not to be asked for where there is none.

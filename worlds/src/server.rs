@@ -384,7 +384,7 @@ fn could_hold(record: &Record, waiter: &Ticket) -> bool {
             held + waiter.permits <= waiter.limit
         }
         Mode::Read => record.holders.iter().all(|held| held.mode == Mode::Read),
-        Mode::Exclusive | Mode::Write => record.holders.is_empty(),
+        _ => record.holders.is_empty(),
     }
 }
 

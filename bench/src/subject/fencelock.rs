@@ -73,10 +73,10 @@ pub(super) fn mode(course: &Course) -> Mode {
 /// The lock as it is to be held; a semaphore has one permit, so that it excludes like the others.
 pub(super) fn lock(client: &Client, mode: Mode, key: &str) -> Lock {
     match mode {
-        Mode::Exclusive => client.lock(key),
         Mode::Read => client.read_lock(key),
         Mode::Write => client.write_lock(key),
         Mode::Permit => client.semaphore(key, 1),
+        _ => client.lock(key),
     }
 }
 

@@ -241,6 +241,7 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Mode {
     /// The only holder of a mutex.
     #[default]
@@ -274,6 +275,7 @@ impl Mode {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Kind {
     /// One holder.
     #[default]

@@ -191,9 +191,9 @@ impl StepPlan {
                 let info = format!("{{\"owner\":\"{owner}\"}}").into();
                 let floor = Token::new(floor);
                 let (mode, limit, permits) = match kind {
-                    Kind::Mutex => (Mode::Exclusive, 1, 1),
                     Kind::ReadWrite => (SHARES[share], 1, 1),
                     Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1, ttl as u32 + 1),
+                    _ => (Mode::Exclusive, 1, 1),
                 };
                 let ttl = scale.ttls[ttl];
                 // Of those that would wait none does on a quorum; the others write their token back.

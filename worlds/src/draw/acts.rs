@@ -93,9 +93,9 @@ pub(super) fn draw_kinds(tasks: &mut [Task], family: Family, locks: u64, seed: u
         let kind = if dice.chance(20) { dice.pick(kinds) } else { kind };
         act.limit = limit;
         act.mode = match kind {
-            Kind::Mutex => Mode::Exclusive,
             Kind::ReadWrite => dice.pick(&[Mode::Read, Mode::Read, Mode::Write]),
             Kind::Semaphore => Mode::Permit,
+            _ => Mode::Exclusive,
         };
         if kind == Kind::Semaphore {
             act.permits = dice.between(1, u64::from(limit)) as u32;

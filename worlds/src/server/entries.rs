@@ -127,8 +127,8 @@ pub(super) fn shown(record: &Record) -> String {
 fn holds(view: &EntryView, before: &[EntryView]) -> bool {
     let all = |modes: &[Mode]| before.iter().all(|other| modes.contains(&other.standing.mode));
     match view.standing.mode {
-        Mode::Exclusive | Mode::Write => before.is_empty(),
         Mode::Read => all(&[Mode::Read]),
         Mode::Permit => all(&[Mode::Permit]) && before.len() < view.limit as usize,
+        _ => before.is_empty(),
     }
 }
