@@ -124,9 +124,9 @@ impl Sessions {
         let connecting = async move {
             let Sessions { address, runtime, connect_timeout, .. } = &*sessions;
             let members = members(address).await;
-            // A member that says nothing for so long is left: within a connect all can be tried, and two fifths of a session leave time for
-            // another one.
-            let share = *connect_timeout / u32::try_from(members.len()).unwrap_or(u32::MAX);
+            // A member that says nothing for so long is left, also later in the session: within a connect there is time for a second one,
+            // and two fifths of a session leave time for another.
+            let share = if members.len() > 1 { *connect_timeout / 2 } else { *connect_timeout };
             let silence = (ttl / 5).min(share).max(SHORTEST).min(ttl * 2 / 5);
             let connector = Client::connector().with_session_timeout(ttl).with_fail_eagerly();
             let connector = connector.with_connection_timeout(silence);
@@ -314,16 +314,18 @@ impl Sessions {
 }
 
 /// The members as the client library takes them. Of a name with several addresses it would try one after the other, without leaving a
-/// silent one, so each address stands there as a member; over TLS the relay tries them.
+/// silent one, so each address stands there as a member, and the name behind them: its addresses may change while the session lives. Over
+/// TLS the relay tries them.
 async fn members(address: &Address) -> Vec<String> {
     let mut members = Vec::new();
     for host in &address.hosts {
-        match resolve(&host.name, host.port).await {
-            Ok(addresses) if addresses.len() > 1 && address.tls.is_none() => {
-                members.extend(addresses.iter().map(ToString::to_string));
-            }
-            _ => members.push(host.to_string()),
+        if let Ok(addresses) = resolve(&host.name, host.port).await
+            && addresses.len() > 1
+            && address.tls.is_none()
+        {
+            members.extend(addresses.iter().map(ToString::to_string));
         }
+        members.push(host.to_string());
     }
     members
 }
