@@ -372,15 +372,13 @@ impl ClientBuilder {
     async fn connect_to(mut self, url: &str, wait: Duration) -> Result<Client> {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
-        let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
-        let events = Events::new(self.observer.clone(), runtime.clone());
-        let store = open_within(&url, &self.options, &runtime, &events, wait).await?;
+        let (runtime, events) = self.surroundings()?;
+        let engine = start_within(&url, &self.options, &runtime, &events, wait).await?;
         // Only now: who tries to connect until it works is warned once.
         if let Some(warning) = url.warning() {
             events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
-        self.runtime = Some(runtime);
-        let client = self.with_store(store).await?;
+        let client = self.client_of(engine);
         #[cfg(feature = "redis")]
         let client = Client { url: Some(Arc::new(url)), ..client };
         Ok(client)
@@ -389,66 +387,79 @@ impl ClientBuilder {
     /// Connects to a Redis server through the host program's own Redis client.
     #[cfg(feature = "host")]
     pub async fn host(mut self, transport: impl crate::driver::redis::Transport) -> Result<Client> {
-        if let Some(mistake) = self.mistake {
-            return Err(mistake);
-        }
-        let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
+        let (runtime, events) = self.surroundings()?;
         let store =
             crate::driver::redis::HostStore::connect(transport, &self.options, runtime.clone());
         let store = LeaseHandle::new(store.await?);
-        self.runtime = Some(runtime);
-        self.with_store(store).await
+        let engine = start(store, runtime, events).await?;
+        Ok(self.client_of(engine))
     }
 
     /// Connects to a store made by hand.
-    pub async fn store(self, store: impl LeaseStore) -> Result<Client> {
-        self.with_store(LeaseHandle::new(store)).await
+    pub async fn store(mut self, store: impl LeaseStore) -> Result<Client> {
+        let (runtime, events) = self.surroundings()?;
+        let engine = start(LeaseHandle::new(store), runtime, events).await?;
+        Ok(self.client_of(engine))
     }
 
-    async fn with_store(self, store: LeaseHandle) -> Result<Client> {
-        if let Some(mistake) = self.mistake {
+    /// The platform and the way of the events, if nothing that was asked for is a mistake.
+    fn surroundings(&mut self) -> Result<(RuntimeHandle, Events)> {
+        if let Some(mistake) = self.mistake.take() {
             return Err(mistake);
         }
         self.options.check()?;
-        let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
+        let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
+        let events = Events::new(self.observer.take(), runtime.clone());
+        Ok((runtime, events))
+    }
+
+    fn client_of(self, engine: Arc<Engine>) -> Client {
         let identity = Identity::of(self.app, self.language, self.place);
-        let events = Events::new(self.observer, runtime.clone());
-        if let Some(warning) = store.warning() {
-            events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
-        }
-        let engine = Engine::start(store, runtime, events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
-        Ok(Client {
+        Client {
             engine,
             options,
             identity,
             #[cfg(feature = "redis")]
             url: None,
-        })
+        }
     }
 }
 
-/// The store of a URL. One that cannot be reached is tried again until `wait` has passed.
+/// An engine on a store. Once it runs, an event says what the store does not promise as it is configured.
+async fn start(store: LeaseHandle, runtime: RuntimeHandle, events: Events) -> Result<Arc<Engine>> {
+    let warning = store.warning();
+    let engine = Engine::start(store, runtime, events.clone()).await?;
+    if let Some(warning) = warning {
+        events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
+    }
+    Ok(engine)
+}
+
+/// An engine on the store of a URL. One that cannot be reached is tried again until `wait` has passed.
 #[cfg(any(feature = "tokio", feature = "host"))]
-async fn open_within(
+async fn start_within(
     url: &StoreUrl,
     options: &Options,
     runtime: &RuntimeHandle,
     events: &Events,
     wait: Duration,
-) -> Result<LeaseHandle> {
+) -> Result<Arc<Engine>> {
     let end = runtime.now() + wait;
     let mut refusal = None;
     loop {
         // Boxed: the futures of all stores are in it, 16 KiB in every caller.
-        let opening = Box::pin(url.open(options, runtime.clone()));
-        let opened = match wait {
-            Duration::ZERO => Some(opening.await),
-            _ => runtime.until(end, opening).await,
+        let starting = Box::pin(async {
+            let store = url.open(options, runtime.clone()).await?;
+            start(store, runtime.clone(), events.clone()).await
+        });
+        let started = match wait {
+            Duration::ZERO => Some(starting.await),
+            _ => runtime.until(end, starting).await,
         };
-        let error = match opened {
+        let error = match started {
             Some(Err(error)) => error,
-            Some(Ok(store)) => return Ok(store),
+            Some(Ok(engine)) => return Ok(engine),
             None => return Err(refusal.unwrap_or_else(silent)),
         };
         let again = runtime.now() + CONNECT_AGAIN;

@@ -188,6 +188,12 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
     let waits = scene.run(&["run", "it", "--wait", "2s", "--url", &url("2s"), "--", "true"]);
     assert_eq!(waits.code, Some(69), "{}", waits.err);
     assert!(waits.err.contains("still trying") && began.elapsed() >= Duration::from_secs(1));
+    // A session on ZooKeeper is part of that.
+    let began = Instant::now();
+    let url = format!("zookeeper://{address}");
+    let waits = scene.run(&["run", "it", "--wait", "2s", "--url", &url, "--", "true"]);
+    assert_eq!(waits.code, Some(69), "{}", waits.err);
+    assert!(waits.err.contains("still trying") && began.elapsed() >= Duration::from_secs(1));
 }
 
 #[test]
