@@ -1,7 +1,9 @@
 //! One client of a store, connected at its first use.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fencelock::facade::{Answer, Facade, Load, Operation};
@@ -43,23 +45,30 @@ impl Link {
     /// The client, connected now if it was not. A store that cannot be reached is tried again until `wait` has passed; zero is one try.
     /// Whoever fails leaves it to the next.
     async fn facade(&self, runtime: Handle, wait: Duration) -> Result<&Facade> {
+        let is_mine = AtomicBool::new(false);
         let connect = || async {
+            is_mine.store(true, Ordering::Relaxed);
             let runtime = Arc::new(TokioRuntime::of(runtime));
             let builder = builder(self.options.clone()).runtime(runtime).app(&*self.app);
             let teller = self.teller.clone();
             let builder = builder.on_event(move |event| teller.tell(event));
             Ok(Facade::new(builder.connect_within(&self.url, wait).await?))
         };
-        let connected = self.facade.get_or_try_init(connect);
-        if wait.is_zero() {
+        let limit = match wait {
+            Duration::ZERO => builder(self.options.clone()).checked(&self.url)?.connect_timeout,
+            _ => wait,
+        };
+        let mut connected = pin!(self.facade.get_or_try_init(connect));
+        // Somebody who waits longer may be connecting, or many one behind another; one's own connect says more about its end.
+        if let Ok(connected) = timeout(limit + MARGIN, &mut connected).await {
+            return connected;
+        }
+        if wait.is_zero() && is_mine.load(Ordering::Relaxed) {
             return connected.await;
         }
-        // Somebody who waits longer may be connecting; one's own connect says more about its end.
-        timeout(wait + MARGIN, connected).await.unwrap_or_else(|_| {
-            let message =
-                "the client is not connected yet; is the store running, and is the address right?";
-            Err(Error::new(Code::Unavailable, message))
-        })
+        let message =
+            "the client is not connected yet; is the store running, and is the address right?";
+        Err(Error::new(Code::Unavailable, message))
     }
 
     /// The client, which was connected before.

@@ -64,6 +64,13 @@ def free_port():
         return free.getsockname()[1]
 
 
+@pytest.fixture
+def silent_url():
+    """The URL of a server that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        yield f"redis://127.0.0.1:{silent.getsockname()[1]}"
+
+
 @contextlib.contextmanager
 def redis_server(port, folder):
     """A Redis server on this port that ends with the block."""

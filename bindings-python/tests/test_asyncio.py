@@ -257,6 +257,19 @@ def test_a_call_that_waits_is_refused_in_a_loop(client, name):
     run(main())
 
 
+def test_u27_nobody_waits_for_the_connects_of_others(name, silent_url):
+    async def main():
+        client = fencelock.asyncio.connect(silent_url, connect_timeout=0.3)
+        asking = asyncio.create_task(client.lock(name).acquire(wait=600))
+        pings = await asyncio.wait_for(asyncio.gather(*[client.ping() for _ in range(8)], return_exceptions=True), 20)
+        assert all(isinstance(ping, fencelock.UnavailableError) for ping in pings), pings
+        assert not asking.done()
+        asking.cancel()
+        await client.close()
+
+    run(main())
+
+
 def test_a_coroutine_outside_of_a_loop_says_so(client, name):
     with pytest.raises(fencelock.UnsupportedError, match="asyncio"):
         twin(client).lock(name).acquire().send(None)

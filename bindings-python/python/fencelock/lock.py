@@ -46,6 +46,8 @@ class AnyLock:
         """How many milliseconds a first connect may take: as long as the lock is waited for. 0 is ``connect_timeout``: where somebody
         asks once, or waits without end, which would hide a wrong address."""
         most = self._operation["options"].get("wait", self._link.wait) if wait is UNSAID else milliseconds(wait)
+        if isinstance(most, str):
+            most = _native.check("memory:", json.dumps({"wait": most}))
         return int(most) if isinstance(most, int | float) and 0 < most < _MOST else 0
 
     @staticmethod
