@@ -93,6 +93,10 @@ use Means::{
 const BY_SCHEME: &str = "Redis over TLS is `rediss://`; write that, and leave this parameter out";
 const NO_KEY_PASSWORD: &str =
     "a private key with a password cannot be read; have `key` name a file without one";
+const BY_SSLMODE: &str =
+    "write `sslmode=disable` or `sslmode=require`, and leave this parameter out";
+const NOT_BY_PASSFILE: &str =
+    "a `.pgpass` file is not read; have `password_file` name a file with the password alone";
 const NOT_BY_SERVICE: &str =
     "a service file is not read; write host, user and database into the URL";
 
@@ -105,8 +109,10 @@ const OF_DATABASES: Words = Words {
         ("dbname", Database),
         ("host", Host),
         ("options", Start),
+        ("passfile", Refused(NOT_BY_PASSFILE)),
         ("password", Password),
         ("port", Port),
+        ("requiressl", Encryption),
         ("searchpath", Opt("schema")),
         ("service", Refused(NOT_BY_SERVICE)),
         ("socket", Host),
@@ -115,6 +121,7 @@ const OF_DATABASES: Words = Words {
         ("sslca", Opt("cacert")),
         ("sslcert", Opt("cert")),
         ("sslcheckhostname", Proof),
+        ("ssldisabled", Refused(BY_SSLMODE)),
         ("sslkey", Opt("key")),
         ("sslmode", Encryption),
         ("sslpassword", Refused(NO_KEY_PASSWORD)),
@@ -136,8 +143,8 @@ const OF_DATABASES: Words = Words {
         keepalivesinterval loadbalancehosts loc multistatements parsetime pgbouncer pool poolsize \
         pooltimeout preparedstatementcachesize preparedstatements preparethreshold reapingfrequency reconnect \
         rewritebatchedinserts rewritebatchedstatements servertimezone \
-        serverversion sockettimeout sslcompression sslminprotocolversion sslnegotiation sslsni statementcachesize \
-        statementtimeout supa tcpusertimeout timezone uselibpqcompat useunicode workaround zerodatetimebehavior",
+        serverversion sockettimeout sqlmode sslcompression sslminprotocolversion sslnegotiation sslsni statementcachesize \
+        statementtimeout supa tcpkeepalive tcpusertimeout timezone uselibpqcompat useunicode workaround zerodatetimebehavior",
 };
 
 /// Parameters in the URLs of Redis.
@@ -481,6 +488,8 @@ mod tests {
             ),
             ("psql://u@h/db?search_path=app&uselibpqcompat=true", "postgres://u@h/db?schema=app"),
             ("rediss://h?ssl=true", "rediss://h"),
+            ("postgres://u@h/db?requiressl=1", "postgres://u@h/db?sslmode=require"),
+            ("mysql://u@h/db?sql_mode=ANSI&tcpKeepAlive=true", "mysql://u@h/db"),
             ("memory:a", "memory:a"),
             ("locks.db", "locks.db"),
         ] {
@@ -497,6 +506,8 @@ mod tests {
             ("redis://:hunter2@h:6380?ssl=true", "`rediss://`"),
             ("postgres://u:hunter2@h/db?options=-csearch_path%3Dx", "`schema=NAME`"),
             ("postgres://u:hunter2@h/db?sslpassword=hunter2", "without one"),
+            ("postgres://u@h/db?passfile=/hunter2", "`password_file`"),
+            ("mysql://u:hunter2@h/db?ssl_disabled=true", "`sslmode=disable`"),
         ] {
             let text = ours(theirs);
             assert!(text.starts_with("refused: ") && text.contains(says), "{theirs}: {text}");
