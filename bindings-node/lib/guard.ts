@@ -41,7 +41,7 @@ export class Guard implements AsyncDisposable {
   readonly #number: number;
   readonly #name: string;
   readonly #token: number;
-  readonly #tokens: ReadonlyMap<string, number>;
+  readonly #granted: Granted;
   #loss: Loss | undefined;
   #released = false;
   /** Whether somebody has been told that it is lost, or listens for that. */
@@ -53,7 +53,7 @@ export class Guard implements AsyncDisposable {
     this.#connection = connection;
     this.#number = granted.guard;
     this.#token = granted.token;
-    this.#tokens = new Map(Object.entries(granted.tokens ?? { [name]: granted.token }));
+    this.#granted = granted;
     this.#name = name;
     this.#remains = { connection, number: granted.guard, name, lost: false };
     mind(this, this.#remains);
@@ -92,7 +92,7 @@ export class Guard implements AsyncDisposable {
   /** The fencing token of each lock, by its name: of several as one, each resource is handed its own. */
   get tokens(): ReadonlyMap<string, number> {
     this.use();
-    return this.#tokens;
+    return new Map(Object.entries(this.#granted.tokens ?? { [this.#name]: this.#token }));
   }
 
   /** Whether the lock may be relied on at this very moment: the clock is looked at with every call. */
