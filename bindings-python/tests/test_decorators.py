@@ -167,7 +167,7 @@ def test_a_function_that_calls_itself_waits_for_itself_unless_it_is_reentrant(cl
     again = client.lock(name, wait=0.05)(depth)
     with pytest.raises(LockTimeoutError):
         again(2)
-    again = client.reentrant(name, wait=0.05)(depth)
+    again = client.reentrant(name, wait=20)(depth)
     assert again(2) == 2
     at_rest(client, name)
 
